@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "stepwell/autograd/variable.h"
+#include "stepwell/core/rng.h"
+#include "stepwell/core/segments.h"
+#include "stepwell/ops/matmul.h"
+#include "stepwell/ops/selective_scan.h"
+#include "stepwell/ops/short_conv.h"
+
+// Differentiable functions: each computes its value with ops and, where recording, keeps what its adjoint needs.
+// All take F32 or F64 (all arguments alike), any shape with any extent ≥ 0, and throw Error for anything else.
+namespace stepwell {
+
+// x [..., in], weight [out, in], bias [out] or undefined → [..., out]. With `packed` (of the same weight) the product
+// reads the packed copy: same bits.
+Variable linear(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias = {},
+                const ops::PackedMatrix* packed = nullptr);
+// a [m, k], b [k, n] → [m, n] (Product::AB; ABt and AtB transpose an operand).
+Variable matmul(Context& ctx, const Variable& a, const Variable& b, ops::Product product = ops::Product::AB);
+
+// Elementwise; shapes equal, or b is a trailing part of a's shape (a bias) and is broadcast over the leading dimensions.
+Variable add(Context& ctx, const Variable& a, const Variable& b);
+Variable sub(Context& ctx, const Variable& a, const Variable& b);
+Variable mul(Context& ctx, const Variable& a, const Variable& b);
+Variable scale(Context& ctx, const Variable& x, double factor);
+
+Variable exp(Context& ctx, const Variable& x);
+Variable tanh(Context& ctx, const Variable& x);
+Variable sigmoid(Context& ctx, const Variable& x);
+Variable silu(Context& ctx, const Variable& x);
+Variable softplus(Context& ctx, const Variable& x);
+enum class Gelu { Tanh, Erf };
+Variable gelu(Context& ctx, const Variable& x, Gelu form = Gelu::Erf);
+
+// Along the last dimension.
+Variable softmax(Context& ctx, const Variable& x);
+Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias, double eps);
+// x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all of it); weight optional.
+Variable rms_norm(Context& ctx, const Variable& x, const Variable& weight, double eps, std::int64_t group = 0);
+// With a gate z of x's shape: Before: rms_norm(x · silu(z)); After: rms_norm(x) · silu(z).
+enum class GateOrder { Before, After };
+Variable gated_rms_norm(Context& ctx, const Variable& x, const Variable& z, const Variable& weight, double eps,
+                        GateOrder order, std::int64_t group = 0);
+
+// weight [vocab, width], ids I64 of any shape → [..., width]. Throws for an id outside [0, vocab).
+Variable embedding(Context& ctx, const Variable& weight, const Tensor& ids);
+
+// Views and copies.
+Variable reshape(Context& ctx, const Variable& x, const Shape& shape);
+// Parts of the last dimension, of the given widths (their sum is its extent); no copy in the forward pass.
+std::vector<Variable> split(Context& ctx, const Variable& x, std::span<const std::int64_t> widths);
+std::pair<Variable, Variable> split2(Context& ctx, const Variable& x, std::int64_t first);  // allocates no vector
+Variable concat(Context& ctx, std::span<const Variable> parts);  // along the last dimension
+Variable transpose_last2(Context& ctx, const Variable& x);       // [..., m, n] → [..., n, m], a copy
+// Rows of x [n, ...] by index (I64 [m]) → [m, ...]; and its adjoint: rows placed into zeros [n, ...]. Indices distinct.
+Variable gather_rows(Context& ctx, const Variable& x, const Tensor& index);
+Variable scatter_rows(Context& ctx, const Variable& x, const Tensor& index, std::int64_t n);
+
+// Reductions to one element [1]; the order is fixed (blocks of 256, then in order).
+Variable sum(Context& ctx, const Variable& x);
+Variable mean(Context& ctx, const Variable& x);
+Variable mse_loss(Context& ctx, const Variable& x, const Tensor& target);  // mean (x − target)²
+// logits [rows, vocab], targets I64 [rows]; mean over rows whose target is not `ignore` (0 if there is none).
+Variable cross_entropy(Context& ctx, const Variable& logits, const Tensor& targets, std::int64_t ignore = -100);
+
+// Zeroes entries with probability p and scales the rest by 1/(1−p); entry i is decided by rng's number offset + i.
+Variable dropout(Context& ctx, const Variable& x, double p, const Rng& rng, std::uint64_t offset = 0);
+
+// Causal depthwise convolution (ops/short_conv.h). x [L, D], weight [D, K] or [D, 1, K], bias [D] or undefined, state
+// [S, K, D] (undefined: zeros) → {y [L, D], outgoing state}. A state moved in under NoGrad is updated in place.
+std::pair<Variable, Variable> short_conv(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias,
+                                         Variable state, const Segments& segments,
+                                         ops::Activation activation = ops::Activation::Silu);
+
+// The selective scan (ops/selective_scan.h), shapes as there; z, D, dt_bias, h may be undefined. B and C [L, N] or
+// [L, G, N], or [D, N] with constant_bc. → {y [L, D], last state [S, N, D]}.
+struct SelectiveScanArguments {
+  Variable u, dt, A, B, C, z, D, dt_bias;
+  bool softplus = true;
+  bool constant_bc = false;
+  ops::Discretisation discretisation = ops::Discretisation::Euler;
+};
+std::pair<Variable, Variable> selective_scan(Context& ctx, const SelectiveScanArguments& in, Variable h,
+                                             const Segments& segments);
+
+// Linear attention with a fixed decay (ops/linear_attention.h): q, k [L, H, K], v [L, H, V], decay [H] a constant,
+// state [S, H, K, V] or undefined → {y [L, H, V], last state}.
+std::pair<Variable, Variable> linear_attention(Context& ctx, const Variable& q, const Variable& k, const Variable& v,
+                                               const Tensor& decay, double scale, Variable state,
+                                               const Segments& segments);
+
+}  // namespace stepwell

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "stepwell/layers/layer.h"
+
+namespace stepwell::layers {
+
+// RMS norm over the last dimension: x / sqrt(mean(x²) + eps) · weight. Parameter `weight` [width], 1 at first, no decay.
+class RmsNorm : public Module {
+ public:
+  RmsNorm(std::int64_t width, double eps);
+  Variable forward(Context& ctx, const Variable& x) const;
+
+ private:
+  double eps_;
+  Parameter& weight_;
+};
+
+}  // namespace stepwell::layers

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The lane interface: the few operations that kernels and vector functions are written in, once, for every instruction
+// set. Included by *_simd.cc after hwy/foreach_target.h, once per target (hence the toggled guard).
+#if defined(STEPWELL_SIMD_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef STEPWELL_SIMD_LANES_INL_H_
+#undef STEPWELL_SIMD_LANES_INL_H_
+#else
+#define STEPWELL_SIMD_LANES_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace stepwell::simd::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Full vectors of T and their lane count (a compile-time constant on every target we build).
+template <class T>
+using Tag = hn::ScalableTag<T>;
+template <class T>
+using Vec = hn::Vec<Tag<T>>;
+template <class T>
+inline constexpr int kWidth = HWY_LANES(T);
+
+template <class T>
+HWY_INLINE Vec<T> set(T value) {
+  return hn::Set(Tag<T>(), value);
+}
+template <class T>
+HWY_INLINE Vec<T> zero() {
+  return hn::Zero(Tag<T>());
+}
+template <class T>
+HWY_INLINE Vec<T> load(const T* p) {
+  return hn::LoadU(Tag<T>(), p);
+}
+template <class T>
+HWY_INLINE void store(Vec<T> v, T* p) {
+  hn::StoreU(v, Tag<T>(), p);
+}
+
+// a·b + c in one rounding (SSE4 has none: two roundings there, outside X7).
+template <class V>
+HWY_INLINE V fma(V a, V b, V c) {
+#if HWY_TARGET == HWY_SCALAR
+  return V(std::fma(a.raw, b.raw, c.raw));
+#else
+  return hn::MulAdd(a, b, c);
+#endif
+}
+// c − a·b in one rounding.
+template <class V>
+HWY_INLINE V fnma(V a, V b, V c) {
+#if HWY_TARGET == HWY_SCALAR
+  return V(std::fma(-a.raw, b.raw, c.raw));
+#else
+  return hn::NegMulAdd(a, b, c);
+#endif
+}
+
+// The first n lanes (0 < n ≤ kWidth) from memory, the others 0; touches nothing beyond p[n−1].
+template <class T>
+HWY_INLINE Vec<T> load_tail(const T* p, std::int64_t n) {
+#if HWY_TARGET == HWY_SCALAR
+  (void)n;
+  return load(p);
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  // On these targets MaskedLoad is a masked instruction that never touches masked-off memory.
+  return hn::MaskedLoad(hn::FirstN(Tag<T>(), static_cast<std::size_t>(n)), Tag<T>(), p);
+#else
+  HWY_ALIGN T buffer[kWidth<T>] = {};
+  std::memcpy(buffer, p, static_cast<std::size_t>(n) * sizeof(T));
+  return hn::Load(Tag<T>(), buffer);
+#endif
+}
+template <class T>
+HWY_INLINE void store_tail(Vec<T> v, T* p, std::int64_t n) {
+#if HWY_TARGET == HWY_SCALAR
+  (void)n;
+  store(v, p);
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  hn::BlendedStore(v, hn::FirstN(Tag<T>(), static_cast<std::size_t>(n)), Tag<T>(), p);
+#else
+  HWY_ALIGN T buffer[kWidth<T>];
+  hn::Store(v, Tag<T>(), buffer);
+  std::memcpy(p, buffer, static_cast<std::size_t>(n) * sizeof(T));
+#endif
+}
+
+}  // namespace stepwell::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard
