@@ -67,7 +67,6 @@ namespace {
 thread_local bool g_grad_enabled = true;
 }
 
-
 NoGrad::NoGrad() : outer_(g_grad_enabled) { g_grad_enabled = false; }
 NoGrad::~NoGrad() { g_grad_enabled = outer_; }
 bool grad_enabled() noexcept { return g_grad_enabled; }
@@ -152,7 +151,8 @@ Gradients backward(Context& ctx, std::span<const Variable> outputs, std::span<co
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!cotangents[i].defined() || !outputs[i].requires_grad()) continue;
-    STEPWELL_CHECK(cotangents[i].shape() == outputs[i].shape() && cotangents[i].dtype() == outputs[i].dtype(), "backward",
+    STEPWELL_CHECK(cotangents[i].shape() == outputs[i].shape() && cotangents[i].dtype() == outputs[i].dtype(),
+                   "backward",
                    "cotangent " + cotangents[i].shape().to_string() + " for output " + outputs[i].shape().to_string());
     arrive(outputs[i].node().get(), outputs[i].output(), cotangents[i].contiguous(ctx));
   }

@@ -98,7 +98,8 @@ const Config* ConfigReader::get(std::string_view key) {
 
 void ConfigReader::reject(std::string_view key, const std::string& rule) const {
   const Config* value = config_.find(key);
-  fail(ErrorCode::Config, where_, std::string(key) + " = " + (value ? kind_of(*value) : "absent") + ", expected " + rule);
+  fail(ErrorCode::Config, where_,
+       std::string(key) + " = " + (value ? kind_of(*value) : "absent") + ", expected " + rule);
 }
 
 bool ConfigReader::has(std::string_view key) { return get(key) != nullptr; }

@@ -17,9 +17,9 @@ Segments Segments::from_offsets(std::span<const std::int64_t> offsets, std::int6
                    "entry " + std::to_string(i) + " is " + std::to_string(offsets[i]) + " after " +
                        std::to_string(offsets[i - 1]) + ", expected offsets that never decrease");
   }
-  STEPWELL_CHECK(offsets.back() == tokens, where,
-                 "ends at " + std::to_string(offsets.back()) + ", expected the number of tokens, " +
-                     std::to_string(tokens));
+  STEPWELL_CHECK(
+      offsets.back() == tokens, where,
+      "ends at " + std::to_string(offsets.back()) + ", expected the number of tokens, " + std::to_string(tokens));
   return Segments(static_cast<std::int64_t>(offsets.size()) - 1, 0, offsets.data());
 }
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
 // The oneTBB executor; part of stepwell::stepwell only.
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <string>
 #include <thread>
+
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include "stepwell/core/context.h"
 #include "stepwell/core/error.h"

@@ -18,9 +18,11 @@ Shape::Shape(std::span<const std::int64_t> extents) : rank_(static_cast<int>(ext
   std::int64_t total = 1;
   for (int i = 0; i < rank_; ++i) {
     const std::int64_t e = extents[static_cast<std::size_t>(i)];
-    STEPWELL_CHECK(e >= 0, "Shape", "extent " + std::to_string(e) + " of dimension " + std::to_string(i) + ", expected ≥ 0");
-    STEPWELL_CHECK(!__builtin_mul_overflow(total, std::max<std::int64_t>(e, 1), &total) && total < (std::int64_t{1} << 58),
-                   "Shape", "more than 2^58 elements");
+    STEPWELL_CHECK(e >= 0, "Shape",
+                   "extent " + std::to_string(e) + " of dimension " + std::to_string(i) + ", expected ≥ 0");
+    STEPWELL_CHECK(
+        !__builtin_mul_overflow(total, std::max<std::int64_t>(e, 1), &total) && total < (std::int64_t{1} << 58),
+        "Shape", "more than 2^58 elements");
     extent_[i] = e;
   }
 }
@@ -211,8 +213,9 @@ Tensor Tensor::reshape(const Shape& wanted) const {
   }
   // A slice: equal last dimensions, and leading dimensions that fold into evenly spaced rows.
   const bool same_last = wanted.rank() > 0 && rank() > 0 && wanted[-1] == shape_[-1];
-  STEPWELL_CHECK(same_last, "reshape",
-                 "shape " + shape_.to_string() + " with gaps to " + wanted.to_string() + ", expected a contiguous tensor");
+  STEPWELL_CHECK(
+      same_last, "reshape",
+      "shape " + shape_.to_string() + " with gaps to " + wanted.to_string() + ", expected a contiguous tensor");
   std::int64_t row_step = 0, expected = -1;
   for (int i = rank() - 2; i >= 0; --i) {
     if (shape_[i] == 1) continue;
@@ -318,7 +321,8 @@ float widen_f16(std::uint16_t h) {
   const std::uint32_t sign = std::uint32_t{h & 0x8000u} << 16;
   const std::uint32_t exponent = (h >> 10) & 31u, mantissa = h & 1023u;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
-  if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
+  if (exponent == 0)
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
 }
 
@@ -330,7 +334,8 @@ std::uint16_t narrow_f16(float x) {
   if (a >= 65520.0f) return static_cast<std::uint16_t>(sign | 0x7C00u);
   if (a < 0x1p-14f) {  // subnormal: a multiple of 2^-24, rounded to nearest even by the addition
     const float shifted = a + 0x1p-1f;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0x1p-1f)));
+    return static_cast<std::uint16_t>(sign |
+                                      (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0x1p-1f)));
   }
   std::uint32_t m = std::bit_cast<std::uint32_t>(a);
   m += 0xFFFu + ((m >> 13) & 1u);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hwy/targets.h"
+
 #include "stepwell/core/context.h"
 #include "stepwell/core/error.h"
 
@@ -44,7 +45,8 @@ Isa& chosen() {
           best = row.isa;
         }
       }
-      if (!found) fail(ErrorCode::Argument, "STEPWELL_ISA", "is \"" + std::string(wanted) + "\", expected one of " + names);
+      if (!found)
+        fail(ErrorCode::Argument, "STEPWELL_ISA", "is \"" + std::string(wanted) + "\", expected one of " + names);
     }
     return best;
   }();

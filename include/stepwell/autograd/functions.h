@@ -25,7 +25,8 @@ Variable linear(Context& ctx, const Variable& x, const Variable& weight, const V
 // a [m, k], b [k, n] → [m, n] (Product::AB; ABt and AtB transpose an operand).
 Variable matmul(Context& ctx, const Variable& a, const Variable& b, ops::Product product = ops::Product::AB);
 
-// Elementwise; shapes equal, or b is a trailing part of a's shape (a bias) and is broadcast over the leading dimensions.
+// Elementwise; shapes equal, or b is a trailing part of a's shape (a bias) and is broadcast over the leading
+// dimensions.
 Variable add(Context& ctx, const Variable& a, const Variable& b);
 Variable sub(Context& ctx, const Variable& a, const Variable& b);
 Variable mul(Context& ctx, const Variable& a, const Variable& b);
@@ -42,7 +43,8 @@ Variable gelu(Context& ctx, const Variable& x, Gelu form = Gelu::Erf);
 // Along the last dimension.
 Variable softmax(Context& ctx, const Variable& x);
 Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias, double eps);
-// x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all of it); weight optional.
+// x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all of it); weight
+// optional.
 Variable rms_norm(Context& ctx, const Variable& x, const Variable& weight, double eps, std::int64_t group = 0);
 // With a gate z of x's shape: Before: rms_norm(x · silu(z)); After: rms_norm(x) · silu(z).
 enum class GateOrder { Before, After };
@@ -57,8 +59,8 @@ Variable reshape(Context& ctx, const Variable& x, const Shape& shape);
 // Parts of the last dimension, of the given widths (their sum is its extent); no copy in the forward pass.
 std::vector<Variable> split(Context& ctx, const Variable& x, std::span<const std::int64_t> widths);
 std::pair<Variable, Variable> split2(Context& ctx, const Variable& x, std::int64_t first);  // allocates no vector
-Variable concat(Context& ctx, std::span<const Variable> parts);  // along the last dimension
-Variable transpose_last2(Context& ctx, const Variable& x);       // [..., m, n] → [..., n, m], a copy
+Variable concat(Context& ctx, std::span<const Variable> parts);                             // along the last dimension
+Variable transpose_last2(Context& ctx, const Variable& x);  // [..., m, n] → [..., n, m], a copy
 // Rows of x [n, ...] by index (I64 [m]) → [m, ...]; and its adjoint: rows placed into zeros [n, ...]. Indices distinct.
 Variable gather_rows(Context& ctx, const Variable& x, const Tensor& index);
 Variable scatter_rows(Context& ctx, const Variable& x, const Tensor& index, std::int64_t n);

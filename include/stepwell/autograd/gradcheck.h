@@ -13,15 +13,15 @@ namespace stepwell {
 
 struct GradcheckInput {
   std::string name;
-  Tensor value;  // F64
+  Tensor value;         // F64
   double absolute = 0;  // extra absolute tolerance, for gradients that are 0 but for rounding
 };
 
 struct GradcheckResult {
   bool passed = true;
-  std::int64_t checked = 0;     // elements compared
-  double worst = 0;             // largest |Δ| / bound
-  std::string worst_input;      // and where
+  std::int64_t checked = 0;  // elements compared
+  double worst = 0;          // largest |Δ| / bound
+  std::string worst_input;   // and where
   std::int64_t worst_index = 0;
   double analytic = 0, numeric = 0;
   std::string to_string() const;

@@ -92,7 +92,8 @@ using BackwardFunction = std::function<void(Backward&)>;
 
 // Makes variables of `values`, the outputs of a function of `inputs` whose adjoint is `backward`. Call it only where
 // recording(inputs) is true. Outputs whose gradient never arrives are seen as undefined in Backward::grad.
-std::vector<Variable> record(std::span<const Tensor> values, std::span<const Variable> inputs, BackwardFunction backward);
+std::vector<Variable> record(std::span<const Tensor> values, std::span<const Variable> inputs,
+                             BackwardFunction backward);
 Variable record(const Tensor& value, std::initializer_list<Variable> inputs, BackwardFunction backward);
 
 // Gradients of leaves.

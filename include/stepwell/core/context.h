@@ -98,7 +98,7 @@ class Context {
 
  private:
   friend class TensorScope;
-  std::unique_ptr<Executor> executor_;  // null: serial
+  std::unique_ptr<Executor> executor_;          // null: serial
   std::vector<std::unique_ptr<Arena>> arenas_;  // [0] the caller's, [1 + w] worker w's
   std::unique_ptr<Arena> tensors_;
   bool in_tensor_scope_ = false;

@@ -33,8 +33,8 @@ class Error : public std::runtime_error {
 }  // namespace stepwell
 
 // Tests an argument at an API boundary; always on. `message` is evaluated only on failure.
-#define STEPWELL_CHECK(condition, where, message)                                      \
-  do {                                                                                 \
+#define STEPWELL_CHECK(condition, where, message)                                        \
+  do {                                                                                   \
     if (!(condition)) ::stepwell::fail(::stepwell::ErrorCode::Argument, where, message); \
   } while (false)
 
@@ -42,8 +42,8 @@ class Error : public std::runtime_error {
 #ifdef NDEBUG
 #define STEPWELL_DCHECK(condition) ((void)0)
 #else
-#define STEPWELL_DCHECK(condition)                                                                       \
-  do {                                                                                                   \
+#define STEPWELL_DCHECK(condition)                                                                        \
+  do {                                                                                                    \
     if (!(condition)) ::stepwell::fail(::stepwell::ErrorCode::Internal, __FILE__, "broken: " #condition); \
   } while (false)
 #endif

@@ -8,8 +8,8 @@
 namespace stepwell {
 
 // How L token rows fall into S sequences: sequence s owns rows begin(s) … end(s)−1 and one state.
-// A batch [B,T] is S = B sequences of T rows each; packed sequences come with explicit offsets. Every op takes token rows
-// [L, width] and Segments, so that a batch, a packed batch and a padded batch run the same code.
+// A batch [B,T] is S = B sequences of T rows each; packed sequences come with explicit offsets. Every op takes token
+// rows [L, width] and Segments, so that a batch, a packed batch and a padded batch run the same code.
 class Segments {
  public:
   // B sequences of T rows. Allocates nothing.

@@ -23,8 +23,8 @@ namespace stepwell::layers {
 // A trainable tensor under its published name.
 struct Parameter {
   std::string name;
-  Variable value;        // a leaf
-  bool decay = true;     // whether weight decay applies (not to biases, norms, A_log, D, dt_bias)
+  Variable value;            // a leaf
+  bool decay = true;         // whether weight decay applies (not to biases, norms, A_log, D, dt_bias)
   ops::PackedMatrix packed;  // a copy for products, made by prepare(); dropped whenever the value is set
 };
 
@@ -74,8 +74,8 @@ struct StateField {
   Shape shape;            // of the library's own layout, without the leading sequence dimension
 };
 
-// The state of one layer for S sequences: its fields [S, …] in the order of state_fields(). Empty = zero state. Fields are
-// variables, so gradients flow through a state that is handed from one call to the next.
+// The state of one layer for S sequences: its fields [S, …] in the order of state_fields(). Empty = zero state. Fields
+// are variables, so gradients flow through a state that is handed from one call to the next.
 class State {
  public:
   static constexpr int kMaxFields = 6;
@@ -113,9 +113,9 @@ class Layer : public Module {
   virtual std::int64_t width() const = 0;     // of x and y
   virtual std::vector<StateField> state_fields() const = 0;
 
-  // x [B, T, width] → y [B, T, width] and the outgoing state. `state` holds B sequences (or one per packed sequence); moved
-  // in under NoGrad its memory is updated in place. Differentiable in x, parameters and state. Padded positions give 0.
-  // Throws Error for wrong shapes or dtypes.
+  // x [B, T, width] → y [B, T, width] and the outgoing state. `state` holds B sequences (or one per packed sequence);
+  // moved in under NoGrad its memory is updated in place. Differentiable in x, parameters and state. Padded positions
+  // give 0. Throws Error for wrong shapes or dtypes.
   LayerOutput forward(Context& ctx, const Variable& x, State state = {}, const Sequences& sequences = {}) const;
 
   // A state of zeros for `sequences` sequences in the layer's dtype.

@@ -22,7 +22,7 @@ struct BackboneConfig {
   std::string mixer = "mamba";  // the registry's name
   Config mixer_options;         // as the registry row takes them
   double norm_eps = 1e-5;
-  double dropout = 0;           // on each block's output, in training
+  double dropout = 0;  // on each block's output, in training
 };
 
 // What a stream and a trainer see of a model: immutable after loading, shared by streams.
@@ -34,8 +34,8 @@ class Model : public layers::Module {
   virtual std::int64_t input_width() const = 0;   // 1 token id, or the channels of a series
   virtual std::int64_t output_width() const = 0;  // logits, or channels
 
-  // input: I64 ids [B, T] (CausalLM) or F32/F64 [B, T, channels] (Forecaster) → [B, T, output_width()]. `states` in/out, one
-  // per layer; empty States: zero, and the outgoing states are put there. Dropout only with `dropout_rng`.
+  // input: I64 ids [B, T] (CausalLM) or F32/F64 [B, T, channels] (Forecaster) → [B, T, output_width()]. `states`
+  // in/out, one per layer; empty States: zero, and the outgoing states are put there. Dropout only with `dropout_rng`.
   virtual Variable forward(Context& ctx, const Tensor& input, States& states, const layers::Sequences& sequences = {},
                            const Rng* dropout_rng = nullptr) const = 0;
 };

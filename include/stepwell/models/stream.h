@@ -34,8 +34,8 @@ class Stream {
   Stream clone() const;           // an independent copy at the same position
   void reset();                   // back to position 0
 
-  // The state, position and the model's fingerprint in a file; restore() refuses a file of another model, a damaged or a
-  // truncated one, and changes nothing then. A restored stream continues with the same bits (X5).
+  // The state, position and the model's fingerprint in a file; restore() refuses a file of another model, a damaged or
+  // a truncated one, and changes nothing then. A restored stream continues with the same bits (X5).
   void save(const std::string& path) const;
   void restore(const std::string& path);
 

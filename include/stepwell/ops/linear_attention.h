@@ -10,10 +10,10 @@ namespace stepwell::ops {
 
 template <class T>
 struct LinearAttentionInputs {
-  View<const T, 3> q, k;       // [L, H, K]
-  View<const T, 3> v;          // [L, H, V]
-  const T* decay = nullptr;    // [H] factor per token and head, in [0, 1]; a constant, not learned
-  T scale = 1;                 // on the output
+  View<const T, 3> q, k;     // [L, H, K]
+  View<const T, 3> v;        // [L, H, V]
+  const T* decay = nullptr;  // [H] factor per token and head, in [0, 1]; a constant, not learned
+  T scale = 1;               // on the output
 };
 
 // Linear attention with a fixed decay per head (RetNet's retention without rotation, arXiv:2307.08621):
@@ -27,7 +27,7 @@ void linear_attention(Context& ctx, const LinearAttentionInputs<T>& in, const Se
 template <class T>
 struct LinearAttentionGradients {  // outputs, overwritten
   View<T, 3> q, k, v;
-  View<T, 3> state;                // of the initial state
+  View<T, 3> state;  // of the initial state
 };
 
 // Adjoint of linear_attention; arguments as in selective_scan_backward.

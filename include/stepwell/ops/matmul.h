@@ -27,8 +27,8 @@ class PackedMatrix {
   static PackedMatrix pack(Context& ctx, Product product, View<const T, 2> b);
 
   bool defined() const { return panels_.defined(); }
-  std::int64_t in() const { return k_; }    // K
-  std::int64_t out() const { return n_; }   // N
+  std::int64_t in() const { return k_; }            // K
+  std::int64_t out() const { return n_; }           // N
   const Tensor& panels() const { return panels_; }  // [ceil(N/16), K, 16]
 
  private:
@@ -45,10 +45,11 @@ struct MatmulOptions {
 // Matrix product, rows and columns of any stride.
 //
 // Range   M, N, K ≥ 0; K = 0 gives bias (or 0).
-// Order   k is cut at multiples of 256; inside a block each output element is one chain of fused multiply-adds from 0 in
-//         increasing k; block sums are added in increasing order; then the bias; then (accumulate) old c + sum. The order
-//         depends on nothing else: one row alone and the same row among thousands have the same bits (X1), on every
-//         instruction set with FMA (X7).
+// Order   k is cut at multiples of 256; inside a block each output element is one chain of fused multiply-adds from 0
+// in
+//         increasing k; block sums are added in increasing order; then the bias; then (accumulate) old c + sum. The
+//         order depends on nothing else: one row alone and the same row among thousands have the same bits (X1), on
+//         every instruction set with FMA (X7).
 template <class T>
 void matmul(Context& ctx, Product product, View<const T, 2> a, View<const T, 2> b, View<T, 2> c,
             MatmulOptions<T> options = {});

@@ -15,11 +15,11 @@ enum class Discretisation {
 
 template <class T>
 struct SelectiveScanInputs {
-  View<const T, 2> u, dt;   // [L, D]; dt is the step, or its pre-activation when softplus is on
-  View<const T, 2> A;       // [D, N], ≤ 0: −exp(A_log)
-  View<const T, 3> B, C;    // [L, G, N], channel d uses group ⌊d/(D/G)⌋; or constant in time: [D, 1, N] with constant_bc
-  View<const T, 2> z;       // [L, D] gate: y · silu(z); absent: no gate
-  const T* D = nullptr;        // [D] skip connection D·u
+  View<const T, 2> u, dt;  // [L, D]; dt is the step, or its pre-activation when softplus is on
+  View<const T, 2> A;      // [D, N], ≤ 0: −exp(A_log)
+  View<const T, 3> B, C;   // [L, G, N], channel d uses group ⌊d/(D/G)⌋; or constant in time: [D, 1, N] with constant_bc
+  View<const T, 2> z;      // [L, D] gate: y · silu(z); absent: no gate
+  const T* D = nullptr;    // [D] skip connection D·u
   const T* dt_bias = nullptr;  // [D], added to dt before softplus
   bool softplus = true;        // threshold 20, part of the definition
   bool constant_bc = false;
@@ -45,13 +45,13 @@ struct SelectiveScanGradients {  // outputs, overwritten; a default View or null
   View<T, 2> z;                  // [L, D]
   T* D = nullptr;
   T* dt_bias = nullptr;
-  View<T, 3> h;                  // [S, N, D] gradient of the initial state
+  View<T, 3> h;  // [S, N, D] gradient of the initial state
 };
 
-// Adjoint of selective_scan by checkpoint and replay (mamba.md §2.5). `h0` [S, N, D] is the initial state (default View:
-// zero), grad_y [L, D], grad_h [S, N, D] the gradient arriving at the last state (default View: zero).
-// Scratch does not grow with L·D·N: states are kept every 64 tokens of one channel block at a time.
-// Bits do not depend on threads (X3).
+// Adjoint of selective_scan by checkpoint and replay (mamba.md §2.5). `h0` [S, N, D] is the initial state (default
+// View: zero), grad_y [L, D], grad_h [S, N, D] the gradient arriving at the last state (default View: zero). Scratch
+// does not grow with L·D·N: states are kept every 64 tokens of one channel block at a time. Bits do not depend on
+// threads (X3).
 template <class T>
 void selective_scan_backward(Context& ctx, const SelectiveScanInputs<T>& in, const Segments& segments,
                              View<const T, 3> h0, View<const T, 2> grad_y, View<const T, 3> grad_h,

@@ -12,9 +12,9 @@ enum class Activation { None, Silu };
 
 template <class T>
 struct ShortConvInputs {
-  View<const T, 2> x;          // [L, D] token rows
-  View<const T, 2> weight;     // [D, K]; weight[d][K−1] multiplies the current token
-  const T* bias = nullptr;     // [D]
+  View<const T, 2> x;       // [L, D] token rows
+  View<const T, 2> weight;  // [D, K]; weight[d][K−1] multiplies the current token
+  const T* bias = nullptr;  // [D]
   Activation activation = Activation::Silu;
 };
 

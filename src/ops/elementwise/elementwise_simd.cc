@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elementwise/elementwise_simd.cc"
+#include "ops/elementwise/elementwise_simd.h"
+
 #include "hwy/foreach_target.h"
 
-#include "ops/elementwise/elementwise_simd.h"
 #include "simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,8 +31,12 @@ namespace stepwell::ops {
 HWY_EXPORT(add_f32);
 HWY_EXPORT(add_f64);
 
-void add_array(const float* a, const float* b, float* out, std::int64_t n) { HWY_DYNAMIC_DISPATCH(add_f32)(a, b, out, n); }
-void add_array(const double* a, const double* b, double* out, std::int64_t n) { HWY_DYNAMIC_DISPATCH(add_f64)(a, b, out, n); }
+void add_array(const float* a, const float* b, float* out, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(add_f32)(a, b, out, n);
+}
+void add_array(const double* a, const double* b, double* out, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(add_f64)(a, b, out, n);
+}
 
 }  // namespace stepwell::ops
 #endif
