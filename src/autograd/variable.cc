@@ -12,7 +12,7 @@ namespace stepwell {
 
 // One recorded function call (or a leaf: no backward). Inputs are held by their nodes alone, so that values a backward
 // does not need are freed.
-class Node {
+class Node : public std::enable_shared_from_this<Node> {
  public:
   struct Edge {
     std::shared_ptr<Node> node;  // null: a constant
@@ -25,19 +25,21 @@ class Node {
 
   Node() : order(next_order().fetch_add(1, std::memory_order_relaxed)) {}
 
-  // A long chain must not be destroyed by deep recursion.
+  // A long chain must not be destroyed by deep recursion: every edge is cut here, and a node that was held by its last
+  // edge waits its turn. A node with several edges to one input counts as its last holder at the last of them.
   ~Node() {
     std::vector<std::shared_ptr<Node>> pending;
-    auto collect = [&pending](Node& node) {
+    auto cut = [&pending](Node& node) {
       for (Edge& edge : node.inputs) {
-        if (edge.node && edge.node.use_count() == 1) pending.push_back(std::move(edge.node));
+        std::shared_ptr<Node> input = std::move(edge.node);
+        if (input && input.use_count() == 1) pending.push_back(std::move(input));
       }
     };
-    collect(*this);
+    cut(*this);
     while (!pending.empty()) {
       const std::shared_ptr<Node> node = std::move(pending.back());
       pending.pop_back();
-      collect(*node);
+      cut(*node);
     }
   }
 
@@ -103,25 +105,26 @@ Variable record(const Tensor& value, std::initializer_list<Variable> inputs, Bac
 
 namespace {
 
-// Adds `gradient` to what has arrived so far.
-void accumulate(Context& ctx, Tensor& slot, const Tensor& gradient) {
+// Adds `gradient` to what has arrived so far, in place where nobody else sees that memory.
+void accumulate(Context& ctx, Tensor& slot, Tensor gradient) {
   if (!slot.defined()) {
-    slot = gradient;
+    slot = std::move(gradient);
     return;
   }
-  Tensor total = Tensor::empty(ctx, slot.shape(), slot.dtype());
+  const bool in_place = slot.is_unique() && slot.is_contiguous();
+  const Tensor total = in_place ? slot : Tensor::empty(ctx, slot.shape(), slot.dtype());
   ops::add(ctx, slot, gradient, total);
-  slot = std::move(total);
+  slot = total;
 }
 
 }  // namespace
 
 void Backward::give(int i, Tensor gradient) {
-  if (wanted_[static_cast<std::size_t>(i)]) accumulate(ctx, inputs_[static_cast<std::size_t>(i)], gradient);
+  if (wanted_[static_cast<std::size_t>(i)]) accumulate(ctx, inputs_[static_cast<std::size_t>(i)], std::move(gradient));
 }
 
 Tensor Gradients::of(const Variable& leaf) const {
-  const auto found = of_.find(leaf.node().get());
+  const auto found = of_.find(leaf.node());
   return found == of_.end() ? Tensor() : found->second;
 }
 
@@ -140,13 +143,13 @@ Gradients backward(Context& ctx, std::span<const Variable> outputs, std::span<co
   NoGrad no_grad;
   std::unordered_map<const Node*, std::vector<Tensor>> arrived;  // per node, gradient of each output
   std::priority_queue<Node*, std::vector<Node*>, LaterFirst> pending;
-  auto arrive = [&](Node* node, int output, const Tensor& gradient) {
+  auto arrive = [&](Node* node, int output, Tensor gradient) {
     auto [slot, fresh] = arrived.try_emplace(node);
     if (fresh) {
       slot->second.resize(node->output_shapes.size());
       pending.push(node);
     }
-    accumulate(ctx, slot->second[static_cast<std::size_t>(output)], gradient);
+    accumulate(ctx, slot->second[static_cast<std::size_t>(output)], std::move(gradient));
   };
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -164,7 +167,7 @@ Gradients backward(Context& ctx, std::span<const Variable> outputs, std::span<co
     std::vector<Tensor> gradients = std::move(arrived.at(node));
     arrived.erase(node);
     if (!node->backward) {
-      result.of_.emplace(node, std::move(gradients[0]));
+      result.of_.emplace(node->shared_from_this(), std::move(gradients[0]));
       continue;
     }
     std::vector<Tensor> to_inputs(node->inputs.size());
@@ -178,7 +181,7 @@ Gradients backward(Context& ctx, std::span<const Variable> outputs, std::span<co
       const Shape& expected = source->output_shapes[static_cast<std::size_t>(output)];
       STEPWELL_CHECK(to_inputs[i].shape() == expected, "backward",
                      "gradient " + to_inputs[i].shape().to_string() + " for a value " + expected.to_string());
-      arrive(source.get(), output, to_inputs[i]);
+      arrive(source.get(), output, std::move(to_inputs[i]));
     }
   }
   return result;

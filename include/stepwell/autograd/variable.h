@@ -99,12 +99,13 @@ Variable record(const Tensor& value, std::initializer_list<Variable> inputs, Bac
 // Gradients of leaves.
 class Gradients {
  public:
-  // The gradient of a leaf (shape of the leaf); undefined if the loss does not depend on it.
+  // The gradient of a leaf (shape of the leaf); undefined if the loss does not depend on it. It may share memory with
+  // the gradients of other leaves: read it only.
   Tensor of(const Variable& leaf) const;
 
  private:
   friend Gradients backward(Context&, std::span<const Variable>, std::span<const Tensor>);
-  std::unordered_map<const Node*, Tensor> of_;
+  std::unordered_map<std::shared_ptr<const Node>, Tensor> of_;
 };
 
 // Gradients of Σ_i ⟨outputs[i], cotangents[i]⟩ for every leaf it depends on. A single output of one element may leave

@@ -54,7 +54,8 @@ class Storage {
   std::size_t bytes() const { return bytes_; }
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release();
-  bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
+  // One reference, and the memory is ours to write.
+  bool unique() const { return home_ != Home::Wrapped && references_.load(std::memory_order_acquire) == 1; }
 
  private:
   enum class Home : std::uint8_t { Heap, Arena, Wrapped };

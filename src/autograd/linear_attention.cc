@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include "stepwell/ops/linear_attention.h"
+
+#include <array>
+
+#include "stepwell/autograd/functions.h"
+
+#include "autograd/arguments.h"
+#include "autograd/recording.h"
+#include "autograd/saved_segments.h"
+
+namespace stepwell {
+
+namespace {
+
+constexpr const char* kWhere = "linear_attention";
+
+struct AttentionTensors {
+  Tensor q, k, v, decay;
+  double scale;
+};
+
+template <class T>
+ops::LinearAttentionInputs<T> views(const AttentionTensors& t) {
+  return {.q = t.q.view<const T, 3>(),
+          .k = t.k.view<const T, 3>(),
+          .v = t.v.view<const T, 3>(),
+          .decay = t.decay.data<T>(),
+          .scale = static_cast<T>(t.scale)};
+}
+
+// A state [S, H, K, V] as the kernel takes it, [S·H, K, V].
+Tensor per_head(const Tensor& state) {
+  return state.reshape({state.size(0) * state.size(1), state.size(2), state.size(3)});
+}
+
+void linear_attention_backward(Backward& b, const AttentionTensors& in, const Tensor& state, const Segments& segments) {
+  const DType dtype = in.q.dtype();
+  // The kernel wants a gradient at y; where only the last state has one, it is zero.
+  const Tensor grad_y = b.grad(0).defined() ? b.grad(0) : Tensor::zeros(b.ctx, in.v.shape(), dtype);
+  const Tensor& grad_state = b.grad(1);
+  const Tensor grad_q = Tensor::empty(b.ctx, in.q.shape(), dtype), grad_k = Tensor::empty(b.ctx, in.k.shape(), dtype),
+               grad_v = Tensor::empty(b.ctx, in.v.shape(), dtype), grad_in = Tensor::empty(b.ctx, state.shape(), dtype);
+  dispatch_float(dtype, kWhere, [&]<class T>(T) {
+    const ops::LinearAttentionGradients<T> out{.q = grad_q.view<T, 3>(),
+                                               .k = grad_k.view<T, 3>(),
+                                               .v = grad_v.view<T, 3>(),
+                                               .state = per_head(grad_in).view<T, 3>()};
+    ops::linear_attention_backward<T>(
+        b.ctx, views<T>(in), segments, per_head(state).view<const T, 3>(), grad_y.view<const T, 3>(),
+        grad_state.defined() ? per_head(grad_state).view<const T, 3>() : View<const T, 3>{}, out);
+  });
+  b.give(0, grad_q);
+  b.give(1, grad_k);
+  b.give(2, grad_v);
+  b.give(3, grad_in);
+}
+
+void check_arguments(const Variable& q, const Variable& k, const Variable& v, const Tensor& decay,
+                     const Variable& state, const Segments& segments) {
+  autograd::check_float(kWhere, "q", q);
+  autograd::check_dtype(kWhere, "k", k, "q", q);
+  autograd::check_dtype(kWhere, "v", v, "q", q);
+  autograd::check_dtype(kWhere, "decay", decay, "q", q);
+  autograd::check_dtype(kWhere, "state", state, "q", q);
+  const bool heads = q.shape().rank() == 3 && v.shape().rank() == 3 && k.shape() == q.shape() &&
+                     v.size(0) == q.size(0) && v.size(1) == q.size(1);
+  STEPWELL_CHECK(heads, kWhere,
+                 "q " + q.shape().to_string() + ", k " + k.shape().to_string() + " and v " + v.shape().to_string() +
+                     ", expected q, k [L, H, K] and v [L, H, V]");
+  STEPWELL_CHECK(decay.shape() == Shape({q.size(1)}), kWhere,
+                 "decay " + decay.shape().to_string() + " for q " + q.shape().to_string() + ", expected [H]");
+  autograd::check_shape(kWhere, "state", state.value(), {segments.count(), q.size(1), q.size(2), v.size(2)});
+  autograd::check_tokens(kWhere, q, segments);
+}
+
+}  // namespace
+
+std::pair<Variable, Variable> linear_attention(Context& ctx, const Variable& q, const Variable& k, const Variable& v,
+                                               const Tensor& decay, double scale, Variable state,
+                                               const Segments& segments) {
+  check_arguments(q, k, v, decay, state, segments);
+  const AttentionTensors tensors{q.value(), k.value(), v.value(), decay, scale};
+  const bool recorded = kRecords && recording({&q, &k, &v, &state});
+  const Variable incoming = recorded ? state : Variable();
+  const Tensor last = autograd::writable_state(
+      ctx, std::move(state), {segments.count(), q.size(1), q.size(2), v.size(2)}, q.dtype(), !recorded);
+  const Tensor y = Tensor::empty(ctx, v.shape(), v.dtype());
+  dispatch_float(q.dtype(), kWhere, [&]<class T>(T) {
+    ops::linear_attention<T>(ctx, views<T>(tensors), segments, per_head(last).view<T, 3>(), y.view<T, 3>());
+  });
+  if (kRecords && recorded) {
+    const Tensor before = incoming ? incoming.value().contiguous(ctx) : Tensor::zeros(last.shape(), q.dtype());
+    const std::array<Tensor, 2> outputs = {y, last};
+    const std::array<Variable, 4> sources = {q, k, v, incoming};
+    std::vector<Variable> both =
+        record(outputs, sources, [tensors, before, saved = autograd::SavedSegments(segments)](Backward& b) {
+          linear_attention_backward(b, tensors, before, saved.get());
+        });
+    return {std::move(both[0]), std::move(both[1])};
+  }
+  return {y, last};
+}
+
+}  // namespace stepwell
