@@ -1,14 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
-// The oneTBB executor; part of stepwell::stepwell only.
-#include <string>
-#include <thread>
-
+// The executor on oneTBB.
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include "stepwell/core/context.h"
-#include "stepwell/core/error.h"
+
+#include "core/parallel_executor.h"
 
 namespace stepwell {
 
@@ -37,13 +35,6 @@ class TbbExecutor final : public Executor {
 
 }  // namespace
 
-Context Context::parallel(int threads, Mode mode) {
-  constexpr int kMostThreads = 1024;
-  STEPWELL_CHECK(threads >= 0 && threads <= kMostThreads, "Context::parallel",
-                 std::to_string(threads) + " threads, expected 0 (all processors) to " + std::to_string(kMostThreads));
-  if (threads == 0) threads = static_cast<int>(std::thread::hardware_concurrency());
-  if (threads <= 1) return Context::serial(mode);
-  return Context(std::make_unique<TbbExecutor>(threads), mode);
-}
+std::unique_ptr<Executor> make_parallel_executor(int threads) { return std::make_unique<TbbExecutor>(threads); }
 
 }  // namespace stepwell
