@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "stepwell/core/context.h"
+#include "stepwell/core/tensor.h"
+
+// Norms over the last dimension of contiguous F32 or F64 tensors [..., width], all of one dtype. Outputs may be inputs
+// of the same shape. Throws Error for shapes and dtypes that do not fit.
+// Order   sums over a group are 16-lane sums (simd/reduce-inl.h): the bits of a row depend on that row alone (X1) and
+// are
+//         the same on every instruction set with FMA (X7). Weight gradients add rows in increasing order inside blocks
+//         of 256 rows, then the blocks in order (X3).
+namespace stepwell::ops {
+
+// Where the gate z enters. Before: rms_norm(x·silu(z)). After: rms_norm(x)·silu(z).
+enum class GateOrder { Before, After };
+
+struct RmsNormInputs {
+  Tensor x;                            // [..., width]
+  Tensor z;                            // gate of x's shape, or undefined
+  Tensor weight;                       // [width], or undefined
+  double eps = 1e-5;                   // ≥ 0
+  std::int64_t group = 0;              // entries normalised together, a divisor of width; 0: all of it
+  GateOrder gate = GateOrder::Before;  // with z
+};
+
+// y = x / sqrt(mean(x²) + eps) · weight, per group; arXiv:1910.07467. A group of zeros gives zeros, for eps = 0 too.
+void rms_norm(Context& ctx, const RmsNormInputs& in, const Tensor& y);
+
+struct RmsNormGradients {  // outputs, overwritten; undefined ones are skipped
+  Tensor x, z;             // [..., width]
+  Tensor weight;           // [width]
+};
+void rms_norm_backward(Context& ctx, const RmsNormInputs& in, const Tensor& grad_y, const RmsNormGradients& out);
+
+struct LayerNormInputs {
+  Tensor x;             // [..., width]
+  Tensor weight, bias;  // [width], or undefined
+  double eps = 1e-5;    // ≥ 0
+};
+
+// y = (x − mean(x)) / sqrt(variance(x) + eps) · weight + bias, the variance with 1/width; arXiv:1607.06450.
+void layer_norm(Context& ctx, const LayerNormInputs& in, const Tensor& y);
+
+struct LayerNormGradients {  // outputs, overwritten; undefined ones are skipped
+  Tensor x;                  // [..., width]
+  Tensor weight, bias;       // [width]
+};
+void layer_norm_backward(Context& ctx, const LayerNormInputs& in, const Tensor& grad_y, const LayerNormGradients& out);
+
+}  // namespace stepwell::ops
