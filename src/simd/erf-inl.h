@@ -100,7 +100,7 @@ HWY_INLINE NormalCdf<V> normal_cdf(V x) {
   return {hn::IfThenElse(hn::Lt(hn::Abs(x), constant<V>(1)), near, far), bell};
 }
 
-// x·Φ(x). Largest error 5 ulp, below 0 too; −0 where Φ(x) has underflowed and at −inf.
+// x·Φ(x). Largest error 6 ulp, below 0 too; −0 where Φ(x) has underflowed and at −inf.
 template <class V>
 HWY_INLINE V gelu_erf(V x) {
   return hn::Mul(at_least(x, -kFar<Lane<V>>), normal_cdf(x).phi);

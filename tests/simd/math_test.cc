@@ -51,7 +51,7 @@ const Row kRows[] = {
     {Function::Softplus, [](long double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, -120, 120, 2, 2, 0},
     {Function::GeluTanh, [](long double x) { return x * sigmoid_exact(kGelu * (x + 0.044715L * x * x * x)); }, -10, 20,
      6, 6, 0.1},
-    {Function::GeluErf, [](long double x) { return x * phi_exact(x); }, -12, 12, 5, 5, 0},
+    {Function::GeluErf, [](long double x) { return x * phi_exact(x); }, -12, 12, 6, 6, 0},
     {Function::Erf, [](long double x) { return std::erf(x); }, -10, 10, 3, 3, 0},
     {Function::Sin, [](long double x) { return std::sin(x); }, -65536, 65536, 2, 2, 0},
     {Function::Cos, [](long double x) { return std::cos(x); }, -65536, 65536, 2, 2, 0},
