@@ -38,6 +38,16 @@ stale=$(while read -r file _; do
 done <scripts/lint/long_files.txt)
 report "$stale" 'in scripts/lint/long_files.txt, but not over 600 lines'
 
+wide=$(for file in $(files '*.h' '*.cc'); do # clang-format leaves comments alone
+  width=$(LC_ALL=C.UTF-8 wc -L <"$file")
+  if [ "$width" -gt 120 ]; then echo "$file: $width"; fi
+done)
+report "$wide" 'lines over 120 columns'
+
+pages=$(git grep --untracked -hoE '[A-Za-z0-9_./-]+\.md\b' -- '*.h' '*.cc' '*.sh' '*.cmake' '*CMakeLists.txt' | sort -u |
+  while read -r page; do [ -f "$page" ] || echo "$page"; done)
+report "$pages" 'pages that the code refers to and that are not here'
+
 report "$(files | grep -E '(^|/)(utils?|helpers?|misc|common)(\.|/|_)' || true)" 'names that say nothing'
 report "$(for file in $(files '*.h'); do
   case $file in *-inl.h) continue ;; esac # included once per instruction set
@@ -45,7 +55,7 @@ report "$(for file in $(files '*.h'); do
 done)" 'headers without #pragma once'
 
 absent 'tab, carriage return or trailing blank' "$(printf '\t|\r|[ ]$')" '*.h' '*.cc' '*.cmake' '*CMakeLists.txt' '*.md' '*.sh' '*.toml'
-absent 'later work without an issue number' '(TODO|FIXME|XXX)([^(]|\([^#])' .
+absent 'later work without an issue number' '\b(TODO|FIXME|XXX)\b($|[^(]|\([^#])' .
 absent 'fast-math breaks the promises of docs/numerics.md' 'fast-math|fassociative|freciprocal' '*CMakeLists.txt' '*.cmake' '*.json' '*.cc' '*.h'
 absent 'global or unlisted build rules' '^ *(add_definitions|include_directories|link_libraries|add_compile_options|file\(GLOB|FetchContent)' \
   '*CMakeLists.txt' '*.cmake'

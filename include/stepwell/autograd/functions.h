@@ -25,8 +25,7 @@ Variable linear(Context& ctx, const Variable& x, const Variable& weight, const V
 // a [m, k], b [k, n] → [m, n] (Product::AB; ABt and AtB transpose an operand).
 Variable matmul(Context& ctx, const Variable& a, const Variable& b, ops::Product product = ops::Product::AB);
 
-// Elementwise; shapes equal, or b is a trailing part of a's shape (a bias) and is broadcast over the leading
-// dimensions.
+// Elementwise; shapes equal, or b is a trailing part of a's shape (a bias), broadcast over the leading dimensions.
 Variable add(Context& ctx, const Variable& a, const Variable& b);
 Variable sub(Context& ctx, const Variable& a, const Variable& b);
 Variable mul(Context& ctx, const Variable& a, const Variable& b);
@@ -43,8 +42,7 @@ Variable gelu(Context& ctx, const Variable& x, Gelu form = Gelu::Erf);
 // Along the last dimension.
 Variable softmax(Context& ctx, const Variable& x);
 Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias, double eps);
-// x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all of it); weight
-// optional.
+// x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all); weight optional.
 Variable rms_norm(Context& ctx, const Variable& x, const Variable& weight, double eps, std::int64_t group = 0);
 // With a gate z of x's shape: Before: rms_norm(x · silu(z)); After: rms_norm(x) · silu(z).
 enum class GateOrder { Before, After };

@@ -6,8 +6,7 @@
 
 namespace stepwell::layers {
 
-// RMS norm over the last dimension: x / sqrt(mean(x²) + eps) · weight. Parameter `weight` [width], 1 at first, no
-// decay.
+// RMS norm of the last dimension: x / sqrt(mean(x²) + eps) · weight. Parameter `weight` [width], initially 1; no decay.
 class RmsNorm : public Module {
  public:
   RmsNorm(std::int64_t width, double eps);

@@ -46,8 +46,7 @@ struct MatmulOptions {
 //
 // Range   M, N, K ≥ 0; K = 0 gives bias (or 0).
 // Order   k is cut at multiples of 256; inside a block each output element is one chain of fused multiply-adds from 0
-// in
-//         increasing k; block sums are added in increasing order; then the bias; then (accumulate) old c + sum. The
+//         in increasing k; block sums are added in increasing order; then the bias; then (accumulate) old c + sum. The
 //         order depends on nothing else: one row alone and the same row among thousands have the same bits (X1), on
 //         every instruction set with FMA (X7).
 template <class T>
