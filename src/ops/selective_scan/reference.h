@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/reference_functions.h"
 #include "stepwell/core/flush_to_zero.h"
 #include "stepwell/ops/selective_scan.h"
+
+#include "ops/reference_functions.h"
 
 // The selective scan and its adjoint as plain loops over tokens, channels and states: what the kernels are measured
 // against. Shapes and meaning as in stepwell/ops/selective_scan.h.

@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/reference_functions.h"
 #include "stepwell/core/flush_to_zero.h"
 #include "stepwell/ops/short_conv.h"
+
+#include "ops/reference_functions.h"
 
 // The short convolution and its adjoint as plain loops. Shapes and meaning as in stepwell/ops/short_conv.h.
 namespace stepwell::ops::reference {
