@@ -35,7 +35,7 @@ void check_tokens(const char* where, const Variable& x, const Segments& segments
 
 Tensor check_index(Context& ctx, const char* where, const char* what, const Tensor& index, std::int64_t n) {
   STEPWELL_CHECK(index.defined() && index.dtype() == DType::I64, where,
-                 std::string(what) + "s are " + describe(index) + ", expected I64");
+                 "the tensor of " + std::string(what) + " numbers is " + describe(index) + ", expected I64");
   const Tensor entries = index.contiguous(ctx);
   std::int64_t position = 0;
   for (const std::int64_t entry : entries.span<std::int64_t>()) {

@@ -15,9 +15,10 @@ namespace {
 
 using Function = std::function<std::vector<Variable>(const std::vector<Variable>&)>;
 
-std::vector<Tensor> values_of(Context& ctx, const std::vector<Variable>& outputs) {
+// Copies: an output may be a view of an input that is about to move.
+std::vector<Tensor> values_of(const std::vector<Variable>& outputs) {
   std::vector<Tensor> values;
-  for (const Variable& v : outputs) values.push_back(v.value().contiguous(ctx));
+  for (const Variable& v : outputs) values.push_back(v.value().clone());
   return values;
 }
 
@@ -31,9 +32,8 @@ double dot(const Tensor& a, const Tensor& b) {
 // The loss differences of single elements: owns copies of the inputs, one of which is moved at a time.
 class FiniteDifferences {
  public:
-  FiniteDifferences(Context& ctx, const Function& f, const std::vector<GradcheckInput>& inputs,
-                    const std::vector<Tensor>& cotangents)
-      : ctx_(ctx), f_(f), cotangents_(cotangents) {
+  FiniteDifferences(const Function& f, const std::vector<GradcheckInput>& inputs, const std::vector<Tensor>& cotangents)
+      : f_(f), cotangents_(cotangents) {
     for (const GradcheckInput& input : inputs) {
       points_.push_back(input.value.clone());
       variables_.push_back(points_.back());
@@ -62,10 +62,9 @@ class FiniteDifferences {
  private:
   std::vector<Tensor> evaluate() {
     NoGrad no_grad;
-    return values_of(ctx_, f_(variables_));
+    return values_of(f_(variables_));
   }
 
-  Context& ctx_;
   const Function& f_;
   const std::vector<Tensor>& cotangents_;
   std::vector<Tensor> points_;
@@ -85,7 +84,7 @@ GradcheckResult gradcheck(Context& ctx, const Function& f, const std::vector<Gra
   const std::vector<Variable> outputs = f(leaves);
   std::vector<Tensor> cotangents;
   double loss = 0;
-  for (const Tensor& value : values_of(ctx, outputs)) {
+  for (const Tensor& value : values_of(outputs)) {
     cotangents.push_back(
         Rng(1).stream("cotangent").stream(cotangents.size()).uniform(value.shape(), -1, 1, DType::F64));
     loss += dot(value, cotangents.back());
@@ -93,7 +92,7 @@ GradcheckResult gradcheck(Context& ctx, const Function& f, const std::vector<Gra
   const Gradients gradients = backward(ctx, outputs, cotangents);
 
   GradcheckResult result;
-  FiniteDifferences differences(ctx, f, inputs, cotangents);
+  FiniteDifferences differences(f, inputs, cotangents);
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const Tensor analytic = gradients.of(leaves[k]);
     const std::int64_t n = inputs[k].value.numel();

@@ -40,21 +40,24 @@ void linear_attention_backward(Backward& b, const AttentionTensors& in, const Te
   // The kernel wants a gradient at y; where only the last state has one, it is zero.
   const Tensor grad_y = b.grad(0).defined() ? b.grad(0) : Tensor::zeros(b.ctx, in.v.shape(), dtype);
   const Tensor& grad_state = b.grad(1);
-  const Tensor grad_q = Tensor::empty(b.ctx, in.q.shape(), dtype), grad_k = Tensor::empty(b.ctx, in.k.shape(), dtype),
-               grad_v = Tensor::empty(b.ctx, in.v.shape(), dtype), grad_in = Tensor::empty(b.ctx, state.shape(), dtype);
+  std::array<Tensor, 4> g;
+  const std::array<const Tensor*, 4> inputs = {&in.q, &in.k, &in.v, &state};
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    if (b.wants(static_cast<int>(i))) g[i] = Tensor::empty(b.ctx, inputs[i]->shape(), dtype);
+  }
   dispatch_float(dtype, kWhere, [&]<class T>(T) {
-    const ops::LinearAttentionGradients<T> out{.q = grad_q.view<T, 3>(),
-                                               .k = grad_k.view<T, 3>(),
-                                               .v = grad_v.view<T, 3>(),
-                                               .state = per_head(grad_in).view<T, 3>()};
+    auto view = [&](const Tensor& t) { return t.defined() ? t.view<T, 3>() : View<T, 3>{}; };
+    const ops::LinearAttentionGradients<T> out{.q = view(g[0]),
+                                               .k = view(g[1]),
+                                               .v = view(g[2]),
+                                               .state = g[3].defined() ? view(per_head(g[3])) : View<T, 3>{}};
     ops::linear_attention_backward<T>(
         b.ctx, views<T>(in), segments, per_head(state).view<const T, 3>(), grad_y.view<const T, 3>(),
         grad_state.defined() ? per_head(grad_state).view<const T, 3>() : View<const T, 3>{}, out);
   });
-  b.give(0, grad_q);
-  b.give(1, grad_k);
-  b.give(2, grad_v);
-  b.give(3, grad_in);
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    if (g[i].defined()) b.give(static_cast<int>(i), g[i]);
+  }
 }
 
 void check_arguments(const Variable& q, const Variable& k, const Variable& v, const Tensor& decay,

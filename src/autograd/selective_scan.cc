@@ -3,6 +3,7 @@
 #include "stepwell/ops/selective_scan.h"
 
 #include <array>
+#include <utility>
 
 #include "stepwell/autograd/functions.h"
 
@@ -92,11 +93,13 @@ void check_input_map(const char* name, const Variable& v, const SelectiveScanArg
 
 void check_arguments(const SelectiveScanArguments& in, const Variable& h, const Segments& segments) {
   autograd::check_float(kWhere, "u", in.u);
-  const std::array<std::pair<const char*, const Variable*>, 5> others = {
-      {{"z", &in.z}, {"D", &in.D}, {"dt_bias", &in.dt_bias}, {"h", &h}, {"dt", &in.dt}}};
-  for (const auto& [name, v] : others) autograd::check_dtype(kWhere, name, *v, "u", in.u);
-  for (const auto& [name, v] : {std::pair{"dt", &in.dt}, {"A", &in.A}, {"B", &in.B}, {"C", &in.C}}) {
+  using Named = std::pair<const char*, const Variable*>;
+  for (const auto& [name, v] : std::array<Named, 4>{{{"dt", &in.dt}, {"A", &in.A}, {"B", &in.B}, {"C", &in.C}}}) {
     autograd::check_float(kWhere, name, *v);
+    autograd::check_dtype(kWhere, name, *v, "u", in.u);
+  }
+  for (const auto& [name, v] :
+       std::array<Named, 4>{{{"z", &in.z}, {"D", &in.D}, {"dt_bias", &in.dt_bias}, {"h", &h}}}) {
     autograd::check_dtype(kWhere, name, *v, "u", in.u);
   }
   STEPWELL_CHECK(
@@ -110,6 +113,9 @@ void check_arguments(const SelectiveScanArguments& in, const Variable& h, const 
   autograd::check_shape(kWhere, "h", h.value(), {segments.count(), N, D});
   check_input_map("B", in.B, in);
   check_input_map("C", in.C, in);
+  STEPWELL_CHECK(
+      with_groups(in.B.value()).size(1) == with_groups(in.C.value()).size(1), kWhere,
+      "B " + in.B.shape().to_string() + " and C " + in.C.shape().to_string() + ", expected equally many groups");
   autograd::check_tokens(kWhere, in.u, segments);
 }
 

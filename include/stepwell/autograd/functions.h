@@ -11,6 +11,7 @@
 #include "stepwell/core/rng.h"
 #include "stepwell/core/segments.h"
 #include "stepwell/ops/matmul.h"
+#include "stepwell/ops/norm.h"
 #include "stepwell/ops/selective_scan.h"
 #include "stepwell/ops/short_conv.h"
 
@@ -45,7 +46,7 @@ Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, con
 // x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all); weight optional.
 Variable rms_norm(Context& ctx, const Variable& x, const Variable& weight, double eps, std::int64_t group = 0);
 // With a gate z of x's shape: Before: rms_norm(x · silu(z)); After: rms_norm(x) · silu(z).
-enum class GateOrder { Before, After };
+using ops::GateOrder;
 Variable gated_rms_norm(Context& ctx, const Variable& x, const Variable& z, const Variable& weight, double eps,
                         GateOrder order, std::int64_t group = 0);
 
@@ -59,11 +60,12 @@ std::vector<Variable> split(Context& ctx, const Variable& x, std::span<const std
 std::pair<Variable, Variable> split2(Context& ctx, const Variable& x, std::int64_t first);  // allocates no vector
 Variable concat(Context& ctx, std::span<const Variable> parts);                             // along the last dimension
 Variable transpose_last2(Context& ctx, const Variable& x);  // [..., m, n] → [..., n, m], a copy
-// Rows of x [n, ...] by index (I64 [m]) → [m, ...]; and its adjoint: rows placed into zeros [n, ...]. Indices distinct.
+// Rows of x [n, ...] by index (I64 [m], each in [0, n), repeats allowed) → [m, ...].
 Variable gather_rows(Context& ctx, const Variable& x, const Tensor& index);
+// Rows of x [m, ...] placed into zeros [n, ...] by index (I64 [m], each in [0, n), distinct).
 Variable scatter_rows(Context& ctx, const Variable& x, const Tensor& index, std::int64_t n);
 
-// Reductions to one element [1]; the order is fixed (blocks of 256, then in order).
+// Reductions to one element [1], in the fixed order of ops::sum; the mean of nothing is 0.
 Variable sum(Context& ctx, const Variable& x);
 Variable mean(Context& ctx, const Variable& x);
 Variable mse_loss(Context& ctx, const Variable& x, const Tensor& target);  // mean (x − target)²
