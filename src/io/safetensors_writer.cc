@@ -61,8 +61,10 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
 
   // Widest dtype first: the data begin at a multiple of 8, so every tensor begins at a multiple of its element size.
   std::vector<const NamedTensor*> by_place = by_name;
-  auto width = [](const NamedTensor* entry) { return dtype_size(entry->second.dtype()); };
-  std::stable_sort(by_place.begin(), by_place.end(), [&](auto* a, auto* b) { return width(a) > width(b); });
+  std::sort(by_place.begin(), by_place.end(), [](auto* a, auto* b) {
+    const auto wide = dtype_size(a->second.dtype()), other = dtype_size(b->second.dtype());
+    return wide != other ? wide > other : a->first < b->first;
+  });
   std::map<const NamedTensor*, std::uint64_t> begin;
   std::uint64_t place = 0;
   for (const NamedTensor* entry : by_place) {
