@@ -44,7 +44,7 @@ HWY_INLINE T fold_lanes(const SixteenLanes<T>& lanes) {
 }
 
 template <class T>
-HWY_INLINE T sum(const T* x, std::int64_t n) {
+HWY_INLINE T sum16(const T* x, std::int64_t n) {
   SixteenLanes<T> a;
 #pragma GCC unroll 16
   for (auto& v : a.v) v = zero<T>();
@@ -65,7 +65,7 @@ HWY_INLINE T sum(const T* x, std::int64_t n) {
 
 // Σ x·y, one fused multiply-add per element.
 template <class T>
-HWY_INLINE T dot(const T* x, const T* y, std::int64_t n) {
+HWY_INLINE T dot16(const T* x, const T* y, std::int64_t n) {
   SixteenLanes<T> a;
 #pragma GCC unroll 16
   for (auto& v : a.v) v = zero<T>();

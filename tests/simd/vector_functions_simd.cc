@@ -53,10 +53,10 @@ void apply_t(Function function, const T* x, T* y, std::int64_t n) {
 
 void apply_f32(Function f, const float* x, float* y, std::int64_t n) { apply_t(f, x, y, n); }
 void apply_f64(Function f, const double* x, double* y, std::int64_t n) { apply_t(f, x, y, n); }
-float sum_f32(const float* x, std::int64_t n) { return sum(x, n); }
-double sum_f64(const double* x, std::int64_t n) { return sum(x, n); }
-float dot_f32(const float* x, const float* y, std::int64_t n) { return dot(x, y, n); }
-double dot_f64(const double* x, const double* y, std::int64_t n) { return dot(x, y, n); }
+float sum_f32(const float* x, std::int64_t n) { return sum16(x, n); }
+double sum_f64(const double* x, std::int64_t n) { return sum16(x, n); }
+float dot_f32(const float* x, const float* y, std::int64_t n) { return dot16(x, y, n); }
+double dot_f64(const double* x, const double* y, std::int64_t n) { return dot16(x, y, n); }
 
 }  // namespace stepwell::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

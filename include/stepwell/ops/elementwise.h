@@ -7,7 +7,7 @@
 #include "stepwell/core/context.h"
 #include "stepwell/core/tensor.h"
 
-// Elementwise ops, fills, copies and plain sums on contiguous F32 or F64 tensors of any size, 0 included; all arguments
+// Elementwise ops, fills and plain sums on contiguous F32 or F64 tensors of any size, 0 included; all arguments
 // of one dtype. An output may be an input. Throws Error for shapes and dtypes that do not fit. Bits depend neither on
 // threads nor on the other elements, and are the same on every instruction set with FMA (X1, X3, X7).
 namespace stepwell::ops {
@@ -56,9 +56,5 @@ void mean(Context& ctx, const Tensor& x, const Tensor& out);
 
 // Every element = value.
 void fill(Context& ctx, const Tensor& x, double value);
-
-// target = source: equal shapes; each may be a slice whose leading dimensions fold into evenly spaced rows and whose
-// last dimension is contiguous. The memory must not overlap.
-void copy(Context& ctx, const Tensor& source, const Tensor& target);
 
 }  // namespace stepwell::ops

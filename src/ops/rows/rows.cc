@@ -70,22 +70,20 @@ void add_rows(Context& ctx, View<const T, 2> x, const std::int64_t* index, View<
 
 template <class T>
 void sum_rows(Context& ctx, View<const T, 2> x, T* out) {
-  const std::int64_t M = x.extent[0], N = x.extent[1], count = blocks(M, kSumBlock);
-  if (count == 0) {
-    std::fill_n(out, N, T(0));
-    return;
-  }
+  const std::int64_t M = x.extent[0], N = x.extent[1], strips = blocks(N, kColumnBlock);
+  const std::int64_t count = std::max<std::int64_t>(1, blocks(M, kSumBlock));
   ArenaScope scope(ctx.scratch());
-  T* sums = ctx.scratch().allocate<T>(count * N);  // [count, N]
-  ctx.parallel_for(count, [&](std::int64_t block, Arena&) {
-    T* sum = sums + block * N;
-    const std::int64_t end = std::min(M, (block + 1) * kSumBlock);
-    copy_row(x.row(block * kSumBlock), sum, N);
-    for (std::int64_t i = block * kSumBlock + 1; i < end; ++i) add_array(sum, x.row(i), sum, N);
+  T* sums = count > 1 ? ctx.scratch().allocate<T>(count * N) : out;  // [count, N]
+  ctx.parallel_for(count * strips, [&](std::int64_t task, Arena&) {
+    const std::int64_t block = task / strips, m = block * kSumBlock, n = task % strips * kColumnBlock;
+    column_sums_array(x.row(m) + n, x.stride[0], std::min(kSumBlock, M - m), std::min(kColumnBlock, N - n),
+                      sums + block * N + n);
   });
-  FlushToZero mode;
-  copy_row(sums, out, N);
-  for (std::int64_t block = 1; block < count; ++block) add_array(out, sums + block * N, out, N);
+  if (count == 1) return;
+  ctx.parallel_for(strips, [&](std::int64_t task, Arena&) {
+    const std::int64_t n = task * kColumnBlock;
+    column_sums_array(sums + n, N, count, std::min(kColumnBlock, N - n), out + n);
+  });
 }
 
 template <class T>
