@@ -88,7 +88,7 @@ AdamReport Adam::step(Context& ctx, std::span<const Tensor> gradients, double lr
     layers::Parameter& p = *parameters_[i];
     scalars.keep = p.decay ? 1 - lr * options_.weight_decay : 1;
     ops::adam_step(ctx, scalars, gradients[i], p.value.value(), m_[i], v_[i]);
-    p.packed = {};
+    p.unprepare();
   }
   return report;
 }

@@ -4,69 +4,14 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <memory>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "stepwell/autograd/functions.h"
-#include "stepwell/autograd/variable.h"
 #include "stepwell/core/config.h"
-#include "stepwell/core/rng.h"
 #include "stepwell/core/segments.h"
+#include "stepwell/layers/module.h"
 
 namespace stepwell::layers {
-
-// A trainable tensor under its published name.
-struct Parameter {
-  std::string name;
-  Variable value;            // a leaf
-  bool decay = true;         // whether weight decay applies (not to biases, norms, A_log, D, dt_bias)
-  ops::PackedMatrix packed;  // a copy for products, made by prepare(); dropped whenever the value is set
-};
-
-// Named tensors, in a stable order.
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-
-// What has parameters: layers and models.
-class Module {
- public:
-  virtual ~Module() = default;
-  Module() = default;
-  Module(const Module&) = delete;
-  Module& operator=(const Module&) = delete;
-
-  // Every parameter with its full name ("layers.0.mixer.A_log"), in a documented, stable order.
-  std::vector<Parameter*> parameters();
-  std::vector<const Parameter*> parameters() const;
-  NamedTensors named_parameters() const;
-  // Sets all parameters from `tensors` (copied, converted to the module's dtype). Checks every name and shape first,
-  // lists all faults in one Error and changes nothing unless all is well.
-  void set_named_parameters(const NamedTensors& tensors);
-  std::int64_t parameter_count() const;
-
-  // Converts every parameter; F64 serves verification.
-  void to(DType dtype);
-  DType dtype() const;
-  // Packs matrices for fast inference; same bits. Call after loading, before opening streams.
-  void prepare(Context& ctx);
-
- protected:
-  // Adds a parameter; the reference stays valid.
-  Parameter& add_parameter(std::string name, Tensor value, bool decay = true);
-  // Adds the parameters of a part under "prefix.".
-  void add_part(std::string prefix, Module& part);
-
-  // linear() with a parameter's packed copy when there is one. `bias` may be null.
-  static Variable apply(Context& ctx, const Variable& x, const Parameter& weight, const Parameter* bias);
-
- private:
-  std::deque<Parameter> own_;
-  std::vector<std::pair<std::string, Module*>> parts_;
-};
 
 // One tensor of a layer's state, per sequence.
 struct StateField {
@@ -100,6 +45,15 @@ struct Sequences {
   Tensor mask;                           // padded: Bool or U8 [B, T], 1 = real token; pads are skipped altogether
 };
 
+// The real tokens of a padded batch as packed sequences: their rows among [B·T], I64, and the borders of the sequences
+// (B + 1) among those. Undefined rows: every token is real.
+struct RealTokens {
+  Tensor rows;
+  std::vector<std::int64_t> offsets;
+};
+// Throws Error unless `mask` is Bool or U8 [batch, time].
+RealTokens real_tokens(const Tensor& mask, std::int64_t batch, std::int64_t time);
+
 struct LayerOutput {
   Variable y;   // [B, T, width]
   State state;  // after the last token of every sequence
@@ -111,7 +65,7 @@ class Layer : public Module {
   virtual std::string_view type() const = 0;  // the registry's name
   virtual Config config() const = 0;          // every option, as the config reader takes it
   virtual std::int64_t width() const = 0;     // of x and y
-  virtual std::vector<StateField> state_fields() const = 0;
+  virtual const std::vector<StateField>& state_fields() const = 0;
 
   // x [B, T, width] → y [B, T, width] and the outgoing state. `state` holds B sequences (or one per packed sequence);
   // moved in under NoGrad its memory is updated in place. Differentiable in x, parameters and state. Padded positions
@@ -121,13 +75,18 @@ class Layer : public Module {
   // A state of zeros for `sequences` sequences in the layer's dtype.
   State zero_state(std::int64_t sequences) const;
 
-  // To and from the exchange format of published implementations (names of state_fields()); differentiable.
-  virtual std::vector<Variable> export_state(Context& ctx, const State& state) const = 0;
-  virtual State import_state(Context& ctx, std::vector<Variable> fields) const = 0;
+  // To and from the exchange format of published implementations (names of state_fields()); differentiable. The base
+  // class's suits layers whose own layout is the published one.
+  virtual std::vector<Variable> export_state(Context& ctx, const State& state) const;
+  virtual State import_state(Context& ctx, std::vector<Variable> fields) const;
 
  protected:
-  // The mathematics, on token rows x [L, width]. The state is empty or complete and valid.
+  // The mathematics, on token rows x [L, width]. The state is empty or complete and valid; under NoGrad one that was
+  // moved in comes back in the same memory (Stream relies on it).
   virtual LayerOutput forward_rows(Context& ctx, const Variable& x, State state, const Segments& segments) const = 0;
+
+ private:
+  void check_state(const State& state, std::int64_t sequences) const;
 };
 
 }  // namespace stepwell::layers

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "stepwell/layers/layer.h"
+#include "stepwell/layers/module.h"
 
 namespace stepwell::layers {
 

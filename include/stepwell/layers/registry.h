@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "stepwell/core/rng.h"
 #include "stepwell/layers/layer.h"
 
 namespace stepwell::layers {
@@ -20,6 +21,8 @@ struct MixerRow {
   std::unique_ptr<Layer> (*make)(std::int64_t width, const Config& options, const Rng& rng);
   // Small configurations that between them touch every option, for the conformance suite (options, JSON text).
   std::span<const std::string_view> conformance_options;
+  // The weight that writes to the residual stream; models scale its first value by 1/sqrt(layers).
+  std::string_view output_weight;
   bool constant_memory = true;  // false: the state grows with T
 };
 
