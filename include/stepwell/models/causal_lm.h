@@ -10,6 +10,8 @@ struct CausalLMConfig {
   BackboneConfig backbone;
   std::int64_t vocab_size = 256;  // bytes
   bool tie_embeddings = true;
+
+  static CausalLMConfig read(const Config& config);  // from Model::config(); unknown keys throw
 };
 
 // Token language model: embedding → backbone → logits. Parameters: backbone.embeddings.weight [vocab, width],

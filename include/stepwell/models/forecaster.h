@@ -9,6 +9,8 @@ namespace stepwell::models {
 struct ForecasterConfig {
   BackboneConfig backbone;
   std::int64_t channels = 1;
+
+  static ForecasterConfig read(const Config& config);  // from Model::config(); unknown keys throw
 };
 
 // Real-valued series → next value: linear in → backbone → linear out. Parameters: in_proj.{weight,bias},

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "stepwell/core/config.h"
+#include "stepwell/core/rng.h"
 #include "stepwell/layers/layer.h"
 
 namespace stepwell::models {
@@ -29,22 +31,44 @@ struct BackboneConfig {
 class Model : public layers::Module {
  public:
   virtual std::string_view type() const = 0;  // "causal_lm", "forecaster"
-  virtual Config config() const = 0;          // what config.json holds; make_model() takes it
+  virtual Config config() const = 0;          // what config.json holds, every option spelled out; make_model() takes it
   virtual const std::vector<std::unique_ptr<layers::Layer>>& mixers() const = 0;
+  virtual std::int64_t vocab_size() const = 0;    // token ids run from 0 to it; 0: the input is a series of vectors
   virtual std::int64_t input_width() const = 0;   // 1 token id, or the channels of a series
   virtual std::int64_t output_width() const = 0;  // logits, or channels
 
-  // input: I64 ids [B, T] (CausalLM) or F32/F64 [B, T, channels] (Forecaster) → [B, T, output_width()]. `states`
-  // in/out, one per layer; empty States: zero, and the outgoing states are put there. Dropout only with `dropout_rng`.
-  virtual Variable forward(Context& ctx, const Tensor& input, States& states, const layers::Sequences& sequences = {},
-                           const Rng* dropout_rng = nullptr) const = 0;
+  // input: I64 ids [B, T] (CausalLM) or [B, T, channels] in the model's dtype (Forecaster) → [B, T, output_width()].
+  // `states` in/out, one per layer; empty States: zero, and the outgoing states are put there. Padded positions are
+  // never read; what comes out there depends on parameters alone. Dropout only with `dropout_rng`. Throws Error for
+  // wrong shapes, dtypes and ids; `states` are then unspecified.
+  Variable forward(Context& ctx, const Tensor& input, States& states, const layers::Sequences& sequences = {},
+                   const Rng* dropout_rng = nullptr) const {
+    return head(ctx, hidden(ctx, input, states, sequences, dropout_rng));
+  }
+
+  // The two parts of forward(): up to the final norm, [B, T, width], and from there (rows of any number), so that
+  // outputs need not be computed where nobody asks for them.
+  Variable hidden(Context& ctx, const Tensor& input, States& states, const layers::Sequences& sequences = {},
+                  const Rng* dropout_rng = nullptr) const;
+  virtual Variable head(Context& ctx, const Variable& hidden) const = 0;
+
+ protected:
+  // hidden() without padding; checks its input.
+  virtual Variable body(Context& ctx, const Tensor& input, States& states, const layers::Sequences& sequences,
+                        const Rng* dropout_rng) const = 0;
 };
 
 // A freshly initialised model from what config() gives; unknown keys throw.
 std::unique_ptr<Model> make_model(const Config& config, const Rng& rng);
 
-// Folder with config.json and model.safetensors (each sealed by a BLAKE3 sidecar, checked when present).
+// Folder with config.json and model.safetensors, each sealed by a BLAKE3 sidecar. Equal models give equal bytes.
 void save_model(const Model& model, const std::string& folder);
+// Checks seals where present; throws Error (File) for a damaged or unknown file, naming it, and for parameters that do
+// not fit the configuration.
 std::unique_ptr<Model> load_model(const std::string& folder);
+
+// BLAKE3 of the configuration and of every parameter's name, dtype, shape and bytes, as hexadecimal digits: models with
+// equal fingerprints compute the same.
+std::string fingerprint(const Model& model);
 
 }  // namespace stepwell::models

@@ -15,7 +15,8 @@ namespace stepwell::models {
 // one thread at a time.
 class Stream {
  public:
-  // Opens at position 0 with zero state and allocates all it will ever need.
+  // Opens at position 0 with zero state and runs a step for nothing, which allocates all that steps will ever need.
+  // Steps are fastest after model.prepare(). Throws Error for a model in F64 or with a state that grows.
   Stream(const Model& model, Context& ctx);
   ~Stream();
   Stream(Stream&&) noexcept;
@@ -27,8 +28,11 @@ class Stream {
   [[nodiscard]] bool step(std::int64_t token, std::span<float> output) noexcept;
   [[nodiscard]] bool step(std::span<const float> input, std::span<float> output) noexcept;
 
-  // Feeds many tokens at once: the same bits as stepping (mode Exact). `output` takes the output after the last one.
+  // Feeds many tokens (or vectors, one after another) at once: the same bits as stepping (mode Exact). `output` takes
+  // the output after the last one; without tokens it is left as it is. Throws Error, with nothing changed, for what
+  // step() refuses.
   void prefill(std::span<const std::int64_t> tokens, std::span<float> output);
+  void prefill(std::span<const float> inputs, std::span<float> output);
 
   std::int64_t position() const;  // tokens fed
   Stream clone() const;           // an independent copy at the same position
