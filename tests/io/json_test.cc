@@ -86,7 +86,7 @@ TEST(Json, WritesWhatItReads) {
       {"numbers", Config::Array{0, -7, 0.0, -0.0, 1.0, 0.1, 1e300, 1e-300, 5e-324, 123456789012345678.0}},
       {"infinite", Config::Array{kInfinity, -kInfinity}},
       {"text", "quote \" backslash \\ newline \n nul \x01 \xF0\x9F\x98\x80"},
-      {"nested", Config::Array{Config::Object{{"a", Config::Array{Config::Array{}}}}, Config::Object{}}},
+      {"nested", Config::Array{Config::Object{{"a", Config::Array(1, Config::Array())}}, Config::Object{}}},
       {"", ""},
   });
   for (const int indent : {0, 1, 2, 4}) {
@@ -108,7 +108,7 @@ TEST(Json, WritesTheBitsOfEveryDouble) {
 
 TEST(Json, LaysOutForReaders) {
   const Config v(Config::Object{
-      {"a", Config::Array{1, 2.5}}, {"b", Config::Object{{"c", Config::Array{Config::Array{}}}}}, {"d", kInfinity}});
+      {"a", Config::Array{1, 2.5}}, {"b", Config::Object{{"c", Config::Array(1, Config::Array())}}}, {"d", kInfinity}});
   EXPECT_EQ(io::to_json(v), R"({
   "a": [1, 2.5],
   "b": {
