@@ -34,6 +34,8 @@ struct Row {
 const Row kRows[] = {
     {Unary::Exp, "exp", -20, 20, [](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }},
     {Unary::Expm1, "expm1", -20, 20, [](double x) { return std::expm1(x); }, [](double x) { return std::exp(x); }},
+    {Unary::DecayRate, "decay_rate", -20, 20, [](double x) { return -std::exp(x); },
+     [](double x) { return -std::exp(x); }},
     {Unary::Log, "log", 0.01, 50, [](double x) { return std::log(x); }, [](double x) { return 1 / x; }},
     {Unary::Log1p, "log1p", -0.9, 50, [](double x) { return std::log1p(x); }, [](double x) { return 1 / (1 + x); }},
     {Unary::Tanh, "tanh", -5, 5, [](double x) { return std::tanh(x); },
@@ -92,6 +94,19 @@ TEST_P(Elementwise, UnaryFunctionsAndDerivativesEqualTheirDefinitions) {
       }
     }
   }
+}
+
+TEST_P(Elementwise, DecayRatesStayFinite) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double largest = dtype == DType::F32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  const Tensor x = Tensor::from<double>(std::vector{1e4, infinity, -1e4, -infinity, std::nan("")}, {5}).to(dtype);
+  const Tensor y = poisoned({5}, dtype), zero = Tensor::zeros({5}, dtype), grad = poisoned({5}, dtype);
+  ops::unary(ctx, Unary::DecayRate, x, y);
+  ops::unary_backward(ctx, Unary::DecayRate, x, zero, grad);
+  for (const int i : {0, 1}) EXPECT_EQ(y.at(i), -largest);
+  for (const int i : {2, 3}) EXPECT_EQ(y.at(i), 0);
+  for (const int i : {0, 1, 2, 3}) EXPECT_EQ(grad.at(i), 0);
+  EXPECT_TRUE(std::isnan(y.at(4)));
 }
 
 TEST_P(Elementwise, UnaryWorksInPlace) {

@@ -16,6 +16,7 @@ namespace stepwell::ops {
 enum class Unary {
   Exp,
   Expm1,
+  DecayRate,  // −exp(x), but at least −(largest finite number)
   Log,
   Log1p,
   Tanh,

@@ -33,6 +33,7 @@ void unary_t(Unary op, const T* x, T* y, std::int64_t n) {
   switch (op) {
     case Unary::Exp: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return exp(v); });
     case Unary::Expm1: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return expm1(v); });
+    case Unary::DecayRate: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return decay_rate(v); });
     case Unary::Log: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return log(v); });
     case Unary::Log1p: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return log1p(v); });
     case Unary::Tanh: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return tanh(v); });
@@ -55,6 +56,8 @@ void unary_backward_t(Unary op, const T* x, const T* grad_y, T* grad_x, std::int
       return zip<T>(x, grad_y, grad_x, n, [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::Mul(g, exp(v)); });
     case Unary::Expm1:
       return zip<T>(x, grad_y, grad_x, n, [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::Mul(g, exp(v)); });
+    case Unary::DecayRate:
+      return zip<T>(x, grad_y, grad_x, n, [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::Mul(g, decay_rate(v)); });
     case Unary::Log:
       return zip<T>(x, grad_y, grad_x, n,
                     [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::Mul(g, hn::Div(set<T>(1), v)); });
