@@ -118,6 +118,7 @@ Variable scale(Context& ctx, const Variable& x, double factor) {
 }
 
 Variable exp(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Exp, "exp", x); }
+Variable decay_rate(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::DecayRate, "decay_rate", x); }
 Variable tanh(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Tanh, "tanh", x); }
 Variable sigmoid(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Sigmoid, "sigmoid", x); }
 Variable silu(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Silu, "silu", x); }

@@ -33,6 +33,9 @@ Variable mul(Context& ctx, const Variable& a, const Variable& b);
 Variable scale(Context& ctx, const Variable& x, double factor);
 
 Variable exp(Context& ctx, const Variable& x);
+// −exp(x), but at least −(largest finite number): A of A_log, so that neither a step of 0 times A nor a gradient of 0
+// times A is ever NaN.
+Variable decay_rate(Context& ctx, const Variable& x);
 Variable tanh(Context& ctx, const Variable& x);
 Variable sigmoid(Context& ctx, const Variable& x);
 Variable silu(Context& ctx, const Variable& x);
