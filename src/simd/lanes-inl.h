@@ -94,6 +94,35 @@ HWY_INLINE void store_tail(Vec<T> v, T* p, std::int64_t n) {
 #endif
 }
 
+// load_tail and store_tail that take a full vector too: lanes i … of p, n ≥ 1 of them counting.
+template <class T>
+HWY_INLINE Vec<T> load_part(const T* p, std::int64_t n) {
+  return n >= kWidth<T> ? load(p) : load_tail(p, n);
+}
+template <class T>
+HWY_INLINE void store_part(Vec<T> v, T* p, std::int64_t n) {
+  if (n >= kWidth<T>) {
+    store(v, p);
+  } else {
+    store_tail(v, p, n);
+  }
+}
+
+// The first n lanes of v (0 < n ≤ kWidth), the others 0.
+template <class T>
+HWY_INLINE Vec<T> keep_part(Vec<T> v, std::int64_t n) {
+  return hn::IfThenElseZero(hn::FirstN(Tag<T>(), static_cast<std::size_t>(n)), v);
+}
+
+// Calls body(i, lanes) for the vectors of an array of n elements: i = 0, kWidth, …, and lanes = kWidth but for the last.
+template <class T, class Body>
+HWY_INLINE void for_vectors(std::int64_t n, Body body) {
+  constexpr std::int64_t W = kWidth<T>;
+  std::int64_t i = 0;
+  for (; i + W <= n; i += W) body(i, W);
+  if (i < n) body(i, n - i);
+}
+
 }  // namespace stepwell::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -22,13 +22,6 @@ struct SixteenLanes {
   Vec<T> v[kVectors];
 };
 
-// The first n lanes (any n) of a vector from memory, the others 0.
-template <class T>
-HWY_INLINE Vec<T> load_part(const T* p, std::int64_t n) {
-  if (n >= kWidth<T>) return load(p);
-  return n > 0 ? load_tail(p, n) : zero<T>();
-}
-
 // Lane j + lane j+8, then +4, +2, +1.
 template <class T>
 HWY_INLINE T fold_lanes(const SixteenLanes<T>& lanes) {
@@ -43,48 +36,39 @@ HWY_INLINE T fold_lanes(const SixteenLanes<T>& lanes) {
   return s[0];
 }
 
-template <class T>
-HWY_INLINE T sum16(const T* x, std::int64_t n) {
+// Folds step over n elements: step(sums, i, lanes) returns the partial sums of one vector with elements i … i+lanes−1
+// added; it must leave the lanes from `lanes` on unchanged.
+template <class T, class Step>
+HWY_INLINE T reduce16(std::int64_t n, Step step) {
+  constexpr std::int64_t W = kWidth<T>;
   SixteenLanes<T> a;
 #pragma GCC unroll 16
   for (auto& v : a.v) v = zero<T>();
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
 #pragma GCC unroll 16
-    for (int j = 0; j < a.kVectors; ++j) a.v[j] = hn::Add(a.v[j], load(x + i + j * kWidth<T>));
+    for (int j = 0; j < a.kVectors; ++j) a.v[j] = step(a.v[j], i + j * W, W);
   }
-  if (i < n) {
 #pragma GCC unroll 16
-    for (int j = 0; j < a.kVectors; ++j) {
-      const std::int64_t at = i + j * kWidth<T>;
-      a.v[j] = hn::Add(a.v[j], load_part(x + at, n - at));
-    }
+  for (int j = 0; j < a.kVectors; ++j) {
+    const std::int64_t left = n - i - j * W;
+    if (left > 0) a.v[j] = step(a.v[j], i + j * W, left < W ? left : W);
   }
   return fold_lanes(a);
+}
+
+// Σ x.
+template <class T>
+HWY_INLINE T sum16(const T* x, std::int64_t n) {
+  return reduce16<T>(
+      n, [x](Vec<T> s, std::int64_t i, std::int64_t lanes) HWY_ATTR { return hn::Add(s, load_part(x + i, lanes)); });
 }
 
 // Σ x·y, one fused multiply-add per element.
 template <class T>
 HWY_INLINE T dot16(const T* x, const T* y, std::int64_t n) {
-  SixteenLanes<T> a;
-#pragma GCC unroll 16
-  for (auto& v : a.v) v = zero<T>();
-  std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-#pragma GCC unroll 16
-    for (int j = 0; j < a.kVectors; ++j) {
-      const std::int64_t at = i + j * kWidth<T>;
-      a.v[j] = fma(load(x + at), load(y + at), a.v[j]);
-    }
-  }
-  if (i < n) {
-#pragma GCC unroll 16
-    for (int j = 0; j < a.kVectors; ++j) {
-      const std::int64_t at = i + j * kWidth<T>;
-      a.v[j] = fma(load_part(x + at, n - at), load_part(y + at, n - at), a.v[j]);
-    }
-  }
-  return fold_lanes(a);
+  return reduce16<T>(n, [x, y](Vec<T> s, std::int64_t i, std::int64_t lanes)
+                            HWY_ATTR { return fma(load_part(x + i, lanes), load_part(y + i, lanes), s); });
 }
 
 }  // namespace stepwell::simd::HWY_NAMESPACE

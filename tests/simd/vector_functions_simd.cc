@@ -13,9 +13,8 @@ namespace stepwell::simd::HWY_NAMESPACE {
 
 template <class T, class F>
 void map(const T* x, T* y, std::int64_t n, F f) {
-  std::int64_t i = 0;
-  for (; i + kWidth<T> <= n; i += kWidth<T>) store<T>(f(load(x + i)), y + i);
-  if (i < n) store_tail<T>(f(load_tail(x + i, n - i)), y + i, n - i);
+  for_vectors<T>(
+      n, [&](std::int64_t i, std::int64_t lanes) HWY_ATTR { store_part<T>(f(load_part(x + i, lanes)), y + i, lanes); });
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include "stepwell/ops/rows.h"
 
 #include "ops/elementwise/elementwise_simd.h"
+#include "ops/tensor_arguments.h"
 
 namespace stepwell::ops {
 
@@ -19,10 +20,7 @@ constexpr std::int64_t kTaskElements = std::int64_t{1} << 15;
 std::int64_t tasks_of(std::int64_t n, std::int64_t each) { return (n + each - 1) / each; }
 
 void check_same(const char* where, const char* name, const Tensor& t, const Tensor& like) {
-  STEPWELL_CHECK(t.defined() && t.shape() == like.shape() && t.dtype() == like.dtype(), where,
-                 std::string(name) + " is " +
-                     (t.defined() ? std::string(dtype_name(t.dtype())) + " " + t.shape().to_string() : "not defined") +
-                     ", expected " + std::string(dtype_name(like.dtype())) + " " + like.shape().to_string());
+  check_tensor(where, name, t, like.shape(), like.dtype());
 }
 
 // Whether `part` is a trailing part of `whole`: the last dimensions, with nothing left over.
@@ -34,12 +32,9 @@ bool is_trailing(const Shape& part, const Shape& whole) {
   return true;
 }
 void check_trailing(const char* where, const char* name, const Tensor& part, const Tensor& whole) {
-  STEPWELL_CHECK(
-      part.defined() && part.dtype() == whole.dtype() && is_trailing(part.shape(), whole.shape()), where,
-      std::string(name) + " is " +
-          (part.defined() ? std::string(dtype_name(part.dtype())) + " " + part.shape().to_string() : "not defined") +
-          ", expected " + std::string(dtype_name(whole.dtype())) + " and the last dimensions of " +
-          whole.shape().to_string());
+  STEPWELL_CHECK(part.defined() && part.dtype() == whole.dtype() && is_trailing(part.shape(), whole.shape()), where,
+                 std::string(name) + " is " + described(part) + ", expected " + std::string(dtype_name(whole.dtype())) +
+                     " and the last dimensions of " + whole.shape().to_string());
 }
 
 // Runs f(first, count) over the elements 0 … n−1 in tasks of kTaskElements.

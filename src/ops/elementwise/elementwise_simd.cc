@@ -17,15 +17,13 @@ using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this targ
 // y[i] = f(x[i]); z[i] = f(x[i], y[i]).
 template <class T, class F>
 void map(const T* x, T* y, std::int64_t n, F f) {
-  std::int64_t i = 0;
-  for (; i + kWidth<T> <= n; i += kWidth<T>) store<T>(f(load(x + i)), y + i);
-  if (i < n) store_tail<T>(f(load_tail(x + i, n - i)), y + i, n - i);
+  for_vectors<T>(
+      n, [&](std::int64_t i, std::int64_t lanes) HWY_ATTR { store_part<T>(f(load_part(x + i, lanes)), y + i, lanes); });
 }
 template <class T, class F>
 void zip(const T* x, const T* y, T* z, std::int64_t n, F f) {
-  std::int64_t i = 0;
-  for (; i + kWidth<T> <= n; i += kWidth<T>) store<T>(f(load(x + i), load(y + i)), z + i);
-  if (i < n) store_tail<T>(f(load_tail(x + i, n - i), load_tail(y + i, n - i)), z + i, n - i);
+  for_vectors<T>(n, [&](std::int64_t i, std::int64_t lanes)
+                        HWY_ATTR { store_part<T>(f(load_part(x + i, lanes), load_part(y + i, lanes)), z + i, lanes); });
 }
 
 template <class T>
