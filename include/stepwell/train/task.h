@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stepwell/autograd/variable.h"
+#include "stepwell/core/context.h"
+#include "stepwell/core/rng.h"
+#include "stepwell/models/model.h"
+#include "stepwell/train/recipe.h"
+
+namespace stepwell::train {
+
+// Named numbers in order; the first is the one to judge by.
+using Figures = std::vector<std::pair<std::string, double>>;
+
+// What a run trains on and is judged by. Training windows are numbered 0, 1, 2, … over the whole run, each decided by
+// (seed, number) alone: a run resumes by going on counting.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual std::string_view model_type() const = 0;
+  // Mean loss over windows first … first+count−1.
+  virtual Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
+                        const Rng* dropout_rng) const = 0;
+  // Figures of the held-out part, at most `most` tokens of it (0: all), read in one pass with the state carried along;
+  // in whatever mode ctx has, without recording. Empty when nothing is held out.
+  virtual Figures evaluate(Context& ctx, const models::Model& model, std::int64_t most) const = 0;
+  // BLAKE3 of all data, in hex.
+  virtual std::string fingerprint() const = 0;
+  // How much there is to train on and how much is held out, for people.
+  virtual std::string describe() const = 0;
+};
+
+// Reads the recipe's data. Throws Error (File) when they are missing, malformed or too little for one window.
+std::unique_ptr<Task> make_task(const Recipe& recipe);
+
+// Bits that a model over bytes needs for `document`, read from its first byte on as if a newline stood before it.
+double document_bits(Context& ctx, const models::Model& model, std::string_view document);
+
+}  // namespace stepwell::train

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include "train/series_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "stepwell/autograd/functions.h"
+#include "stepwell/io/blake3.h"
+
+namespace stepwell::train {
+
+namespace {
+
+constexpr std::int64_t kSegment = 1024;  // values given to the model at once
+
+}  // namespace
+
+SeriesTask::SeriesTask(std::vector<double> values, double fraction, std::int64_t length, std::uint64_t seed)
+    : raw_(std::move(values)), length_(length), windows_(Rng(seed).stream("windows")) {
+  trained_ = raw_.size() - static_cast<std::size_t>(std::floor(fraction * static_cast<double>(raw_.size())));
+  if (static_cast<std::int64_t>(trained_) <= length) {
+    fail(ErrorCode::File, "series",
+         std::to_string(trained_) + " values to train on, expected at least " + std::to_string(length + 1) +
+             " for sequences of length " + std::to_string(length) + ": give more values or set train.length lower");
+  }
+  double mean = 0, variance = 0;
+  for (std::size_t i = 0; i < trained_; ++i) mean += raw_[i] / static_cast<double>(trained_);
+  for (std::size_t i = 0; i < trained_; ++i) {
+    variance += (raw_[i] - mean) * (raw_[i] - mean) / static_cast<double>(trained_);
+  }
+  deviation_ = std::sqrt(variance);
+  if (!(deviation_ > 0) || !std::isfinite(deviation_)) {
+    fail(ErrorCode::File, "series",
+         "the values to train on have standard deviation " + std::to_string(deviation_) +
+             ", expected a positive number");
+  }
+  for (const double x : raw_) values_.push_back(static_cast<float>((x - mean) / deviation_));
+}
+
+Variable SeriesTask::loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
+                          const Rng* dropout_rng) const {
+  const Tensor input = Tensor::empty({count, length_, 1}), target = Tensor::empty({count, length_, 1});
+  const auto starts = static_cast<std::uint64_t>(trained_) - static_cast<std::uint64_t>(length_);
+  for (std::int64_t sequence = 0; sequence < count; ++sequence) {
+    const float* window = values_.data() + windows_.below(static_cast<std::uint64_t>(first + sequence), starts);
+    std::copy_n(window, length_, input.data<float>() + sequence * length_);
+    std::copy_n(window + 1, length_, target.data<float>() + sequence * length_);
+  }
+  models::States states;
+  return mse_loss(ctx, model.forward(ctx, input, states, {}, dropout_rng), target);
+}
+
+Figures SeriesTask::evaluate(Context& ctx, const models::Model& model, std::int64_t most) const {
+  const auto held_out = static_cast<std::int64_t>(raw_.size() - trained_) - 1;  // values with one before them
+  const std::int64_t count = most == 0 ? held_out : std::min(held_out, most);
+  if (count < 1) return {};
+  NoGrad no_grad;
+  models::States states;
+  double squares = 0, persistence = 0;
+  for (std::int64_t begin = 0; begin < count; begin += kSegment) {
+    const std::int64_t n = std::min(kSegment, count - begin);
+    const float* at = values_.data() + trained_ + begin;
+    const Tensor input = Tensor::from(std::span<const float>(at, static_cast<std::size_t>(n)), {1, n, 1});
+    const Tensor target = Tensor::from(std::span<const float>(at + 1, static_cast<std::size_t>(n)), {1, n, 1});
+    const Variable loss = mse_loss(ctx, model.forward(ctx, input, states), target);
+    squares += loss.value().at(0) * static_cast<double>(n) * deviation_ * deviation_;
+    for (std::int64_t t = 0; t < n; ++t) {
+      const double* raw = raw_.data() + trained_ + begin + t;
+      persistence += (raw[1] - raw[0]) * (raw[1] - raw[0]);
+    }
+  }
+  const auto total = static_cast<double>(count);
+  return {{"mse", squares / total}, {"persistence", persistence / total}, {"values", total}};
+}
+
+std::string SeriesTask::fingerprint() const {
+  io::Blake3 hash;
+  hash.update(std::as_bytes(std::span(raw_)));
+  const std::uint64_t border = trained_;
+  hash.update(std::as_bytes(std::span(&border, 1)));
+  return io::to_hex(hash.digest());
+}
+
+std::string SeriesTask::describe() const {
+  return std::to_string(trained_) + " values to train on, " + std::to_string(raw_.size() - trained_) + " held out";
+}
+
+}  // namespace stepwell::train

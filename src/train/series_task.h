@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "stepwell/train/task.h"
+
+namespace stepwell::train {
+
+// Next-value prediction on one series. The model sees values shifted and scaled to mean 0 and variance 1 over the part
+// trained on, the first (1 − fraction) of the series. Figures: mse and persistence (the mean square error of predicting
+// the value before), in the series' own units, values.
+class SeriesTask : public Task {
+ public:
+  // Throws Error (File) if the part to train on is shorter than a window or constant.
+  SeriesTask(std::vector<double> values, double fraction, std::int64_t length, std::uint64_t seed);
+
+  std::string_view model_type() const override { return "forecaster"; }
+  Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
+                const Rng* dropout_rng) const override;
+  Figures evaluate(Context& ctx, const models::Model& model, std::int64_t most) const override;
+  std::string fingerprint() const override;
+  std::string describe() const override;
+
+ private:
+  std::vector<double> raw_;
+  std::vector<float> values_;  // shifted and scaled
+  std::size_t trained_;        // how many are trained on
+  double deviation_ = 1;
+  std::int64_t length_;
+  Rng windows_;
+};
+
+}  // namespace stepwell::train
