@@ -56,6 +56,10 @@ struct Command {
 int run_command_line(std::span<const Command> commands, int argc, const char* const* argv);
 
 // One file each.
+Action declare_train(Options& options);
+Action declare_eval(Options& options);
+Action declare_generate(Options& options);
+Action declare_inspect(Options& options);
 Action declare_info(Options& options);
 
 }  // namespace stepwell::cli

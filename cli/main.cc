@@ -5,6 +5,10 @@
 int main(int argc, char** argv) {
   using namespace stepwell::cli;
   static constexpr Command kCommands[] = {
+      {"train", "Train a model on text or on a series", declare_train},
+      {"eval", "Measure a model on held-out data", declare_eval},
+      {"generate", "Continue a text, byte by byte", declare_generate},
+      {"inspect", "Show what a file or a model folder holds", declare_inspect},
       {"info", "Show version, instruction set, threads and build options", declare_info},
   };
   return run_command_line(kCommands, argc, argv);

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "stepwell/core/config.h"
+#include "stepwell/io/json.h"
+
+#include "tests/cli/run_stepwell.h"
+#include "tests/train/scratch_folder.h"
+#include "tests/train/small_run.h"
+
+namespace stepwell::cli {
+namespace {
+
+using train::ScratchFolder;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Arguments that train a tiny model on scratch's file "text" for a moment.
+std::vector<std::string> tiny(const ScratchFolder& scratch, const std::string& run, const std::string& steps = "30") {
+  return {"train",
+          "--text",
+          scratch.path("text"),
+          "--out",
+          scratch.path(run),
+          "--set",
+          "train.steps=" + steps,
+          "--set",
+          "train.length=16",
+          "--set",
+          "train.batch=2",
+          "--set",
+          "model.width=8",
+          "--set",
+          "model.layers=1",
+          "--set",
+          "train.save_every=10"};
+}
+
+void expect_usage_error(const std::vector<std::string>& arguments, const std::string& text) {
+  const CommandResult result = run_stepwell(arguments);
+  EXPECT_EQ(result.status, 2) << result.err;
+  EXPECT_PRED2(contains, result.err, text);
+  EXPECT_EQ(result.out, "");
+}
+
+void expect_failure(const std::vector<std::string>& arguments, const std::string& text) {
+  const CommandResult result = run_stepwell(arguments);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_PRED2(contains, result.err, text);
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(Cli, ExplainsUsage) {
+  EXPECT_EQ(run_stepwell({"--help"}).status, 0);
+  EXPECT_PRED2(contains, run_stepwell({"--help"}).out, "generate");
+  EXPECT_PRED2(contains, run_stepwell({"train", "--help"}).out, "--hold-out");
+  EXPECT_PRED2(contains, run_stepwell({"--version"}).out, "stepwell ");
+  expect_usage_error({}, "subcommand is required");
+  expect_usage_error({"trian"}, "did you mean train?");
+  expect_usage_error({"train", "--holdout", "x"}, "unknown option --holdout; did you mean --hold-out?");
+  expect_usage_error({"train", "--threads", "many"}, "expected a number from 0 to 1024");
+  expect_usage_error({"train", "--threads", "-1"}, "expected a number from 0 to 1024");
+  expect_usage_error({"train"}, "nothing to train on");
+  expect_usage_error({"eval"}, "run is required");
+  expect_usage_error({"generate", "x", "--temperature", "nan"}, "expected a number");
+  expect_usage_error({"generate", "x", "--bytes", "-5"}, "expected a number");
+}
+
+TEST(Cli, SuggestsRecipeKeys) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  const std::string text = scratch.path("text");
+  expect_usage_error({"train", "--text", text, "--set", "train.stps=3"}, "did you mean steps?");
+  expect_usage_error({"train", "--text", text, "--set", "steps=3"}, "did you mean train.steps?");
+  expect_usage_error({"train", "--text", text, "--set", "model.widht=3"}, "did you mean width?");
+  expect_usage_error({"train", "--text", text, "--set", "model.mixer_options.dstate=3"}, "did you mean d_state?");
+  expect_usage_error({"train", "--text", text, "--set", "model.mixer=manba"}, "did you mean mamba?");
+  expect_usage_error({"train", "--text", text, "--set", "train.lr=-1"}, "lr = -1");
+  expect_usage_error({"train", "--text", text, "--set", "train.lr"}, "expected key=value");
+  scratch.write("recipe.toml", "[train]\nstpes = 3\n[data]\ntext = \"" + text + "\"\n");
+  expect_usage_error({"train", scratch.path("recipe.toml")}, "did you mean steps?");
+}
+
+TEST(Cli, SaysWhatIsWrongBeforeAnyWork) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  scratch.write("short", "too short");
+  scratch.write("empty", "");
+  scratch.write("broken.toml", "[train\nsteps = ");
+  scratch.write("series.csv", "t,x\n1,2\n");
+  expect_failure({"train", "--text", scratch.path("short"), "--out", scratch.path("a")}, "bytes to train on, expected");
+  expect_failure({"train", "--text", scratch.path("empty"), "--out", scratch.path("a")}, "is empty");
+  expect_failure({"train", "--text", scratch.path("none"), "--out", scratch.path("a")}, "no file or folder");
+  expect_failure({"train", "--csv", scratch.path("series.csv"), "--column", "x", "--out", scratch.path("a")},
+                 "values to train on, expected");
+  expect_failure({"train", "--csv", scratch.path("series.csv"), "--column", "y", "--out", scratch.path("a")},
+                 "no column y");
+  expect_failure({"train", scratch.path("missing.toml")}, "missing.toml");
+  expect_failure({"train", scratch.path("broken.toml")}, "broken.toml");
+  auto below_a_file = tiny(scratch, "text/run");
+  expect_failure(below_a_file, "text/run");
+  expect_failure({"train", "--resume", scratch.path("none")}, "none");
+  expect_failure({"eval", scratch.path("none")}, "holds neither a model");
+  expect_failure({"generate", scratch.path("none")}, "holds neither a model");
+  expect_failure({"inspect", scratch.path("none")}, "none");
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("a")));
+}
+
+TEST(Cli, TrainsEvaluatesAndGenerates) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  const CommandResult trained = run_stepwell(tiny(scratch, "run"));
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_PRED2(contains, trained.out, "bits per byte");
+  EXPECT_PRED2(contains, trained.err, "100 %  step 30/30");
+  EXPECT_EQ(trained.err.find('\r'), std::string::npos) << "a bar is drawn where there is no terminal";
+
+  const CommandResult measured = run_stepwell({"eval", scratch.path("run")});
+  EXPECT_EQ(measured.status, 0) << measured.err;
+  EXPECT_EQ(measured.out, trained.out);
+  const CommandResult json = run_stepwell({"eval", scratch.path("run"), "--json"});
+  EXPECT_TRUE(io::parse_json(json.out, "eval").find("bits_per_byte")->is_number());
+  const CommandResult files = run_stepwell({"eval", scratch.path("run"), "--text", scratch.path("text")});
+  EXPECT_PRED2(contains, files.out, "text");
+
+  const CommandResult text = run_stepwell({"generate", scratch.path("run"), "--prompt", "line ", "--bytes", "40"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_EQ(text.out.size(), 45u);
+  EXPECT_TRUE(text.out.starts_with("line "));
+  const std::string checkpoint = scratch.path("run/checkpoints/step-00000030");
+  EXPECT_EQ(run_stepwell({"generate", checkpoint, "--prompt-file", "-", "--bytes", "40"}, "line ").out, text.out);
+  expect_usage_error({"eval", checkpoint}, "name a run, or give --text");
+
+  const CommandResult inspected = run_stepwell({"inspect", scratch.path("run")});
+  EXPECT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_PRED2(contains, inspected.out, "backbone.embeddings.weight");
+  EXPECT_EQ(run_stepwell({"train", "--resume", scratch.path("run")}).status, 0);
+  expect_failure(tiny(scratch, "run"), "holds a run already");
+}
+
+TEST(Cli, ASavedStreamContinuesWithTheSameBytes) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  ASSERT_EQ(run_stepwell(tiny(scratch, "run")).status, 0);
+  const std::string run = scratch.path("run"), stream = scratch.path("stream");
+  for (const char* temperature : {"0", "1.5"}) {
+    auto generate = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), {"generate", run, "--temperature", temperature});
+      const CommandResult result = run_stepwell(more);
+      EXPECT_EQ(result.status, 0) << result.err;
+      return result.out;
+    };
+    const std::string whole = generate({"--prompt", "of the", "--bytes", "90"});
+    const std::string first = generate({"--prompt", "of the", "--bytes", "33", "--save-stream", stream});
+    const std::string second =
+        generate({"--load-stream", stream, "--bytes", "27", "--save-stream", stream});  // over the old one
+    const std::string third = generate({"--load-stream", stream, "--bytes", "30"});
+    EXPECT_EQ(first + second + third, whole);
+  }
+  scratch.write("stream/session.json", "{\"position\": 3, \"pending\": [65]}");
+  expect_failure({"generate", run, "--load-stream", stream}, "position");
+}
+
+TEST(Cli, AnInterruptedRunIsSavedAndGoesOn) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  const CommandResult stopped =
+      interrupt_stepwell(tiny(scratch, "run", "100000"), scratch.path("run/checkpoints/step-00000010"));
+  EXPECT_EQ(stopped.status, 130) << stopped.err;
+  EXPECT_PRED2(contains, stopped.err, "interrupted after step ");
+  EXPECT_PRED2(contains, stopped.err, "stepwell train --resume");
+  const CommandResult measured = run_stepwell({"eval", scratch.path("run")});
+  EXPECT_EQ(measured.status, 0) << measured.err;
+}
+
+TEST(Cli, InfoNamesVersionAndInstructionSet) {
+  const CommandResult table = run_stepwell({"info"});
+  EXPECT_EQ(table.status, 0);
+  EXPECT_PRED2(contains, table.out, "instruction set");
+  const Config facts = io::parse_json(run_stepwell({"info", "--json"}).out, "info");
+  EXPECT_NE(facts.find("version"), nullptr);
+}
+
+}  // namespace
+}  // namespace stepwell::cli
