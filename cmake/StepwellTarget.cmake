@@ -22,3 +22,14 @@ function(stepwell_library name short)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
 endfunction()
+
+# Highway for the *_simd.cc of a target. The scalar target of every kernel is always built beside the vector ones (X7): it
+# is Highway's baseline here.
+function(stepwell_use_highway name)
+  find_package(hwy REQUIRED)
+  target_link_libraries(${name} PRIVATE hwy::hwy)
+  target_compile_definitions(${name} PRIVATE
+    HWY_BROKEN_EMU128=1
+    $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:HWY_BASELINE_TARGETS=HWY_SCALAR>
+    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
+endfunction()

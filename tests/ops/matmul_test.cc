@@ -128,7 +128,6 @@ std::int64_t differing(View<const T, 2> x, View<const T, 2> y) {
   return count;
 }
 
-template <class T>
 constexpr Product kProducts[] = {Product::AB, Product::ABt, Product::AtB};
 
 struct Layout {
@@ -198,13 +197,161 @@ void check_random_shapes(unsigned seed, int count, std::int64_t most) {
       N = kSizes[random() % std::size(kSizes)];
       K = kSizes[random() % std::size(kSizes)];
     } while (M * N * K > most);
-    check_product<T>(kProducts<T>[random() % 3], M, N, K, random);
+    check_product<T>(kProducts[random() % 3], M, N, K, random);
     if (testing::Test::HasFailure()) return;
   }
 }
 
-TEST(Matmul, EqualsTheDefinitionForAnyShape) { check_random_shapes<float>(1, 200, 1 << 19); }
-TEST(Matmul, EqualsTheDefinitionForAnyShapeInDouble) { check_random_shapes<double>(2, 100, 1 << 19); }
+TEST(Matmul, EqualsTheDefinitionForAnyShape) { check_random_shapes<float>(1, 250, 1 << 19); }
+TEST(Matmul, EqualsTheDefinitionForAnyShapeInDouble) { check_random_shapes<double>(2, 150, 1 << 19); }
+
+// Shapes of several tasks and several blocks of k, at elements drawn at random.
+template <class T>
+void check_large(Product product, std::int64_t M, std::int64_t N, std::int64_t K) {
+  std::mt19937 random(3);
+  const bool at = product == Product::AtB, bt = product == Product::ABt;
+  Matrix<T> a(at ? K : M, at ? M : K), b(bt ? N : K, bt ? K : N), c(M, N);
+  a.fill(random);
+  b.fill(random);
+  for (const simd::Isa isa : simd::supported_isas()) {
+    if (isa == simd::Isa::Scalar || !simd::has_fma(isa)) continue;  // slow, and covered by the small shapes
+    simd::set_isa(isa);
+    Context ctx = Context::serial();
+    std::fill(c.view.data, c.view.data + M * N, std::numeric_limits<T>::quiet_NaN());
+    ops::matmul<T>(ctx, product, a.view, b.view, c.view);
+    for (int i = 0; i < 2000; ++i) {
+      const std::int64_t m = static_cast<std::int64_t>(random()) % M, n = static_cast<std::int64_t>(random()) % N;
+      const T expected = oracle<T>(product, a.view, b.view, m, n, nullptr, nullptr);
+      ASSERT_TRUE(same(c.view(m, n), expected)) << "at " << m << ", " << n << " on " << simd::isa_name(isa);
+    }
+    EXPECT_EQ(std::count_if(c.view.data, c.view.data + M * N, [](T x) { return std::isnan(x); }), 0);
+  }
+  simd::set_isa(simd::supported_isas().front());
+}
+
+TEST(Matmul, EqualsTheDefinitionOverSeveralTasks) {
+  for (const Product product : kProducts) {
+    check_large<float>(product, 600, 530, 600);
+    check_large<double>(product, 300, 270, 520);
+  }
+}
+
+// X1: a row alone has the bits it has among 2,048, for every product, packed or not.
+TEST(Matmul, RowAloneEqualsItselfInABatch) {
+  constexpr std::int64_t M = 2048, N = 45, K = 300;
+  std::mt19937 random(4);
+  Matrix<float> a(M, K), b(K, N), bt(N, K), batch(M, N), alone(1, N);
+  a.fill(random);
+  b.fill(random);
+  for (std::int64_t k = 0; k < K; ++k) {
+    for (std::int64_t n = 0; n < N; ++n) bt.view(n, k) = b.view(k, n);
+  }
+  on_every_isa([&](simd::Isa) {
+    Context ctx = Context::serial();
+    const PackedMatrix packed = PackedMatrix::pack<float>(ctx, Product::ABt, bt.view);
+    ops::matmul<float>(ctx, Product::AB, a.view, b.view, batch.view);
+    for (const std::int64_t m : {0, 1, 11, 12, 777, 2047}) {
+      const View<const float, 2> row{a.view.row(m), {1, K}, {K, 1}}, column{a.view.row(m), {K, 1}, {1, 1}};
+      const View<const float, 2> expected{batch.view.row(m), {1, N}, {N, 1}};
+      ops::matmul<float>(ctx, Product::AB, row, b.view, alone.view);
+      EXPECT_EQ(differing<float>(alone.view, expected), 0) << m;
+      ops::matmul<float>(ctx, Product::ABt, row, bt.view, alone.view);
+      EXPECT_EQ(differing<float>(alone.view, expected), 0) << m;
+      ops::matmul<float>(ctx, Product::AtB, column, b.view, alone.view);
+      EXPECT_EQ(differing<float>(alone.view, expected), 0) << m;
+      ops::matmul<float>(ctx, row, packed, alone.view);
+      EXPECT_EQ(differing<float>(alone.view, expected), 0) << m;
+    }
+  });
+}
+
+TEST(Matmul, ThreadsDoNotChangeBits) {
+  constexpr std::int64_t M = 700, N = 600, K = 400;
+  std::mt19937 random(5);
+  Matrix<float> a(M, K), b(N, K), one(M, N), many(M, N);
+  a.fill(random);
+  b.fill(random);
+  Context serial = Context::serial();
+  ops::matmul<float>(serial, Product::ABt, a.view, b.view, one.view);
+  for (const int threads : {2, 4}) {
+    Context ctx = Context::parallel(threads);
+    const PackedMatrix packed = PackedMatrix::pack<float>(ctx, Product::ABt, b.view);
+    std::fill(many.view.data, many.view.data + M * N, std::numeric_limits<float>::quiet_NaN());
+    ops::matmul<float>(ctx, Product::ABt, a.view, b.view, many.view);
+    EXPECT_EQ(differing<float>(one.view, many.view), 0) << threads;
+    std::fill(many.view.data, many.view.data + M * N, std::numeric_limits<float>::quiet_NaN());
+    ops::matmul<float>(ctx, a.view, packed, many.view);
+    EXPECT_EQ(differing<float>(one.view, many.view), 0) << threads;
+  }
+}
+
+// A factor 0 does not hide an infinity or a NaN on the other side, and the columns and rows beside it stay clean.
+TEST(Matmul, InfinitiesAndNaNsPropagate) {
+  constexpr std::int64_t M = 13, N = 35, K = 40;
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  std::mt19937 random(6);
+  Matrix<float> a(M, K), b(K, N), c(M, N);
+  a.fill(random);
+  b.fill(random);
+  for (std::int64_t k = 0; k < K; ++k) a.view(5, k) = 0;
+  b.view(7, 3) = inf;
+  b.view(39, 34) = nan;
+  a.view(12, 0) = -inf;
+  on_every_isa([&](simd::Isa isa) {
+    Context ctx = Context::serial();
+    ops::matmul<float>(ctx, Product::AB, a.view, b.view, c.view);
+    EXPECT_TRUE(std::isnan(c.view(5, 3)));
+    for (std::int64_t m = 0; m < M; ++m) {
+      for (std::int64_t n = 0; n < N; ++n) {
+        const float expected = oracle<float>(Product::AB, a.view, b.view, m, n, nullptr, nullptr);
+        if (simd::has_fma(isa)) {
+          EXPECT_TRUE(same(c.view(m, n), expected)) << m << ", " << n;
+        } else {
+          EXPECT_EQ(std::isfinite(c.view(m, n)), std::isfinite(expected)) << m << ", " << n;
+        }
+      }
+    }
+  });
+}
+
+TEST(Matmul, PacksIntoPanelsOf16WithZerosBehind) {
+  constexpr std::int64_t N = 21, K = 19;
+  std::mt19937 random(7);
+  Matrix<float> b(N, K);
+  b.fill(random);
+  on_every_isa([&](simd::Isa) {
+    Context ctx = Context::serial();
+    const PackedMatrix packed = PackedMatrix::pack<float>(ctx, Product::ABt, b.view);
+    ASSERT_EQ(packed.panels().shape(), Shape({2, K, 16}));
+    EXPECT_EQ(packed.in(), K);
+    EXPECT_EQ(packed.out(), N);
+    for (std::int64_t n = 0; n < 32; ++n) {
+      for (std::int64_t k = 0; k < K; ++k) {
+        const double expected = n < N ? double(b.view(n, k)) : 0.0;
+        EXPECT_EQ(packed.panels().at((n / 16 * K + k) * 16 + n % 16), expected) << n << ", " << k;
+      }
+    }
+  });
+}
+
+TEST(Matmul, NamesShapesThatDoNotFit) {
+  Context ctx = Context::serial();
+  Matrix<float> a(2, 3), b(4, 5), c(2, 5);
+  try {
+    ops::matmul<float>(ctx, Product::AB, a.view, b.view, c.view);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::Argument);
+    for (const char* part : {"[matmul]", "[2, 3]", "[4, 5]", "[2, 5]"}) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+  const PackedMatrix packed = PackedMatrix::pack<float>(ctx, Product::AB, b.view);
+  EXPECT_THROW(ops::matmul<float>(ctx, a.view, packed, c.view), Error);
+  EXPECT_THROW(ops::matmul<float>(ctx, a.view, PackedMatrix(), c.view), Error);
+  Matrix<double> wide(2, 4), wide_out(2, 5);
+  EXPECT_THROW(ops::matmul<double>(ctx, wide.view, packed, wide_out.view), Error);
+}
 
 }  // namespace
 }  // namespace stepwell

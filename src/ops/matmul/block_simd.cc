@@ -25,10 +25,26 @@ inline constexpr int kTileRows = 12;
 inline constexpr int kTileRows = 6;
 #endif
 
-// Adds, biases and stores a tile that ends inside a vector; `tile` is [rows][V·kWidth].
+// How many k ahead b is prefetched: 2 KiB of a panel.
+template <class T>
+inline constexpr std::int64_t kAheadRows = 2048 / sizeof(T) / kPanel;
+
+// The operands of one tile, at its first row and column.
+template <class T>
+struct Operands {
+  const T* a;
+  std::int64_t a_row, a_step;
+  const T* b;
+  std::int64_t b_panel, b_step;
+  std::int64_t b_ahead;  // elements from what is read now to what to prefetch
+  T* keep;               // panels to copy b to, depth·kPanel elements apart, or nullptr
+};
+
+// Adds, biases and stores a tile that ends inside a vector; `tile` is [rows][width].
 template <class T>
 HWY_NOINLINE void finish_edge(const BlockProduct<T>& p, const T* tile, int rows, int width, std::int64_t row,
-                              std::int64_t column, std::int64_t columns) {
+                              std::int64_t column) {
+  const std::int64_t columns = p.columns - column;
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t n = 0; n < columns; n += kWidth<T>) {
       const std::int64_t lanes = std::min<std::int64_t>(columns - n, kWidth<T>);
@@ -41,53 +57,69 @@ HWY_NOINLINE void finish_edge(const BlockProduct<T>& p, const T* tile, int rows,
   }
 }
 
-// The tile of R rows and V vectors at (row, column). Every loop over accumulators is unrolled: they live in registers.
+// Continues the chains of R rows and V vectors over all of depth. Every loop over accumulators is unrolled: they live
+// in registers.
+template <bool kKeep, class T, int R, int V>
+HWY_INLINE void chain(const Operands<T>& x, std::int64_t depth, Vec<T> (&acc)[R][V]) {
+  // A pointer for every three rows: the others are reached by x86's base + index·scale.
+  constexpr int kGroups = (R + 2) / 3;
+  const T* a[kGroups];
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) a[g] = x.a + 3 * g * x.a_row;
+  const T* b[V];
+  T* keep[V];
+#pragma GCC unroll 2
+  for (int v = 0; v < V; ++v) {
+    const std::int64_t n = v * kWidth<T>;
+    b[v] = x.b + n / kPanel * x.b_panel + n % kPanel;
+    if (kKeep) keep[v] = x.keep + n / kPanel * depth * kPanel + n % kPanel;
+  }
+  const std::int64_t a_row = x.a_row, a_step = x.a_step, b_step = x.b_step, b_ahead = x.b_ahead;
+  for (std::int64_t k = depth; k > 0; --k) {
+    Vec<T> y[V];
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+      y[v] = load(b[v]);
+      __builtin_prefetch(b[v] + b_ahead);
+      b[v] += b_step;
+      if (kKeep) {
+        store(y[v], keep[v]);
+        keep[v] += kPanel;
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const Vec<T> z = set(a[r / 3][r % 3 * a_row]);
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) acc[r][v] = fma(z, y[v], acc[r][v]);
+    }
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) a[g] += a_step;
+  }
+}
+
+// The tile of R rows and V vectors at (row, column).
 template <class T, int R, int V>
-HWY_NOINLINE void tile(const BlockProduct<T>& p, std::int64_t row, std::int64_t column) {
+HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int64_t row, std::int64_t column) {
   Vec<T> acc[R][V];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) acc[r][v] = zero<T>();
   }
-  // A pointer for every three rows: the others are reached by x86's base + index·scale.
-  constexpr int kGroups = (R + 2) / 3;
-  const T* a[kGroups];
-#pragma GCC unroll 4
-  for (int g = 0; g < kGroups; ++g) a[g] = p.a + (row + 3 * g) * p.a_row;
-  const T* b[V];
-#pragma GCC unroll 2
-  for (int v = 0; v < V; ++v) {
-    const std::int64_t n = column + v * kWidth<T>;
-    b[v] = p.b + n / kPanel * p.b_panel + n % kPanel;
+  if (x.keep) {
+    chain<true>(x, p.depth, acc);
+  } else {
+    chain<false>(x, p.depth, acc);
   }
-  const std::int64_t a_row = p.a_row, a_step = p.a_step, b_step = p.b_step;
-  for (std::int64_t k = p.depth; k > 0; --k) {
-    Vec<T> x[V];
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) {
-      x[v] = load(b[v]);
-      b[v] += b_step;
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const Vec<T> y = set(a[r / 3][r % 3 * a_row]);
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) acc[r][v] = fma(y, x[v], acc[r][v]);
-    }
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) a[g] += a_step;
-  }
-
-  const std::int64_t columns = p.columns - column;
-  if (columns < V * kWidth<T>) {
+  if (p.columns - column < V * kWidth<T>) {
     HWY_ALIGN T edge[R * V * kWidth<T>];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) store(acc[r][v], edge + (r * V + v) * kWidth<T>);
     }
-    return finish_edge(p, edge, R, V * kWidth<T>, row, column, columns);
+    return finish_edge(p, edge, R, V * kWidth<T>, row, column);
   }
   if (p.partial) {
     const T* partial = p.partial + row * p.partial_row + column;
@@ -124,7 +156,7 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, std::int64_t row, std::int64_t 
 }
 
 template <class T>
-using Tile = void (*)(const BlockProduct<T>&, std::int64_t, std::int64_t);
+using Tile = void (*)(const BlockProduct<T>&, const Operands<T>&, std::int64_t, std::int64_t);
 
 // Tiles of 1 … kTileRows rows.
 template <class T, int V, int... R>
@@ -134,19 +166,105 @@ constexpr std::array<Tile<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, 
 template <class T, int V>
 constexpr std::array<Tile<T>, kTileRows> kTiles = tiles_of<T, V>(std::make_integer_sequence<int, kTileRows>());
 
-// Columns outside, rows inside: the columns of b stay in L1 while a passes by. Rows are dealt evenly to the tiles,
-// since low tiles wait for the latency of their few chains.
+// How rows are dealt to tiles: evenly, since low tiles wait for the latency of their few chains.
+struct Deal {
+  explicit Deal(std::int64_t rows)
+      : count((rows + kTileRows - 1) / kTileRows), height(rows / count), higher(rows % count) {}
+  std::int64_t begin(std::int64_t i) const { return i * height + std::min(i, higher); }
+  std::int64_t rows(std::int64_t i) const { return height + (i < higher); }
+  std::int64_t count, height, higher;
+};
+
+// Gathers the rows of a tile as [depth][rows]. A tile lower than a vector is stored as a whole vector, the rest of
+// which the next k overwrites; the last k stores no more than it must.
+template <class T>
+void gather_tile(const BlockProduct<T>& p, std::int64_t row, std::int64_t rows) {
+  const std::int64_t lanes = std::min<std::int64_t>(rows, kWidth<T>);
+  const bool whole = row + std::max<std::int64_t>(rows, kWidth<T>) <= p.rows;
+  const std::int64_t plain = !whole ? 0 : rows < kWidth<T> ? p.depth - 1 : p.depth;
+  for (std::int64_t m = 0; m < rows; m += kWidth<T>) {
+    const T* from = p.a + row + std::min(m, rows - lanes);
+    T* to = p.tile + std::min(m, rows - lanes);
+    std::int64_t k = 0;
+    for (; k < plain; ++k, from += p.a_step, to += rows) store(load(from), to);
+    for (; k < p.depth; ++k, from += p.a_step, to += rows) store_tail(load_tail(from, lanes), to, lanes);
+  }
+}
+
+// Part i of n of some memory, to L2.
+template <class T>
+void prefetch_part(const Ahead<T>& ahead, std::int64_t i, std::int64_t n) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  const std::int64_t lines = (ahead.length + kLine - 1) / kLine, end = ahead.rows * lines * (i + 1) / n;
+  for (std::int64_t line = ahead.rows * lines * i / n; line < end; ++line) {
+    __builtin_prefetch(ahead.data + line / lines * ahead.stride + line % lines * kLine, 0, 2);
+  }
+}
+
+// The rows of a that a tile will need.
+template <class T>
+Ahead<T> rows_ahead(const BlockProduct<T>& p, std::int64_t row, std::int64_t rows) {
+  if (p.a_row == 1) return {p.a + row, p.depth, rows, p.a_step};
+  if (p.a_step == 1) return {p.a + row * p.a_row, rows, p.depth, p.a_row};
+  return {};
+}
+
+// Columns of a loose b for the first tile that needs them: where they can be read as they are, the tile copies them to
+// the panels in passing (if there are tiles to come), else they are packed now. `n` is the first column.
+template <class T>
+void open_columns(const BlockProduct<T>& p, std::int64_t n, bool more_tiles, Operands<T>& x) {
+  constexpr std::int64_t kColumns = 2 * kWidth<T>, kGroup = std::max<std::int64_t>(kColumns, kPanel);
+  // Without tiles to come, every group of columns uses the same, warm, memory.
+  T* const panels = p.panels + (more_tiles ? n / kPanel * p.depth * kPanel : 0);
+  const std::int64_t columns = p.columns - n;
+  if (p.b.n_stride == 1 && (columns >= kColumns || columns == kWidth<T>)) {
+    x.b = p.b.data + n;
+    x.b_panel = kPanel;
+    x.b_step = p.b.k_stride;
+    x.keep = more_tiles ? panels + n % kPanel : nullptr;
+    return;
+  }
+  const std::int64_t first = n / kPanel * kPanel;
+  if (n == first || p.b.n_stride == 1) {
+    pack_panels(p.b.at(0, first), p.depth, std::min(kGroup, p.columns - first), panels, p.depth * kPanel);
+  }
+  x.b = panels + n % kPanel;
+  x.b_panel = p.depth * kPanel;
+  x.b_step = kPanel;
+}
+
+// Rows outside, columns inside: a tile's rows of a stay in L1 while b passes by from L2.
 template <class T>
 void multiply_block_t(const BlockProduct<T>& p) {
-  const std::int64_t count = (p.rows + kTileRows - 1) / kTileRows;
-  const std::int64_t height = p.rows / count, higher = p.rows % count;
-  for (std::int64_t n = 0; n < p.columns; n += 2 * kWidth<T>) {
-    const auto& tiles = p.columns - n > kWidth<T> ? kTiles<T, 2> : kTiles<T, 1>;
-    std::int64_t row = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t rows = height + (i < higher);
-      tiles[rows - 1](p, row, n);
-      row += rows;
+  constexpr std::int64_t kColumns = 2 * kWidth<T>;
+  const Deal deal(p.rows);
+  const std::int64_t groups = (p.columns + kColumns - 1) / kColumns;
+  for (std::int64_t i = 0; i < deal.count; ++i) {
+    const std::int64_t row = deal.begin(i), rows = deal.rows(i);
+    Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0, 0, nullptr};
+    if (p.tile) {
+      gather_tile(p, row, rows);
+      x.a = p.tile;
+      x.a_row = 1;
+      x.a_step = rows;
+    }
+    Ahead<T> next_rows;
+    if (i + 1 < deal.count) next_rows = rows_ahead(p, row + rows, deal.rows(i + 1));
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const std::int64_t n = g * kColumns;
+      x.keep = nullptr;
+      if (p.panels && i == 0) {
+        open_columns(p, n, deal.count > 1, x);
+      } else {
+        x.b_panel = p.panels ? p.depth * kPanel : p.b.panel;
+        x.b_step = kPanel;
+        x.b = (p.panels ? p.panels : p.b.data) + n / kPanel * x.b_panel + n % kPanel;
+      }
+      x.b_ahead = x.b_step * kAheadRows<T>;
+      prefetch_part(next_rows, g, groups);
+      prefetch_part(p.ahead, i * groups + g, deal.count * groups);
+      const auto& tiles = p.columns - n > kWidth<T> ? kTiles<T, 2> : kTiles<T, 1>;
+      tiles[rows - 1](p, x, row, n);
     }
   }
 }

@@ -7,38 +7,60 @@
 // The kernels under matmul: packing, and the product of one block of rows, columns and depth.
 namespace stepwell::ops {
 
-inline constexpr std::int64_t kPanel = 16;   // columns of a packed panel
-inline constexpr std::int64_t kDepth = 256;  // k is cut at multiples of this
+inline constexpr std::int64_t kPanel = 16;         // columns of a packed panel
+inline constexpr std::int64_t kDepth = 256;        // k is cut at multiples of this
+inline constexpr std::int64_t kMostTileRows = 12;  // rows of the highest register tile there is
+
+// A right operand b[k,n]. Loose: at data[k·k_stride + n·n_stride]. Packed (panel > 0): at
+// data[(n/16)·panel + k·16 + n%16].
+template <class T>
+struct RightOperand {
+  const T* data = nullptr;
+  std::int64_t k_stride = 0, n_stride = 0, panel = 0;
+
+  // The same from (k, n) on; n a multiple of 16 if packed.
+  RightOperand at(std::int64_t k, std::int64_t n) const {
+    RightOperand part = *this;
+    part.data += panel ? n / kPanel * panel + k * kPanel : k * k_stride + n * n_stride;
+    return part;
+  }
+};
+
+// Memory that will be needed: `rows` rows of `length` elements, `stride` apart.
+template <class T>
+struct Ahead {
+  const T* data = nullptr;
+  std::int64_t rows = 0, length = 0, stride = 0;
+};
 
 // One block of a matrix product: out[m,n] = Σ_k a[m,k] b[k,n] over at most kDepth values of k, finished as asked.
 //
-// Shapes  a[m,k] at a[m·a_row + k·a_step]; b[k,n] at b[(n/16)·b_panel + k·b_step + n%16], where whole panels of 16 are
-//         readable; bias [columns]; partial, old, out [rows, columns] with contiguous columns. out may be partial or
-//         old.
-// Range   rows, columns ≥ 1; 0 ≤ depth ≤ kDepth.
+// Shapes  a[m,k] at a[m·a_row + k·a_step]; bias [columns]; partial, old, out [rows, columns] with contiguous columns.
+//         out may be partial or old.
+// Range   rows, columns ≥ 1; 0 ≤ depth ≤ kDepth; any strides.
 // Order   chain of fma from 0 in increasing k; then partial + chain; then + bias; then old + that.
 template <class T>
 struct BlockProduct {
-  std::int64_t rows, columns, depth;
-  const T* a;
-  std::int64_t a_row, a_step;
-  const T* b;
-  std::int64_t b_panel, b_step;
-  const T* partial;  // sums of the blocks before this one, or nullptr
-  std::int64_t partial_row;
-  const T* bias;  // or nullptr
-  const T* old;   // values to add to, or nullptr
-  T* out;
-  std::int64_t out_row;  // of old too
+  std::int64_t rows = 0, columns = 0, depth = 0;
+  const T* a = nullptr;
+  std::int64_t a_row = 0, a_step = 0;
+  T* tile = nullptr;  // scratch [depth · kMostTileRows] if rows of a (a_row = 1) are to be gathered tile by tile
+  RightOperand<T> b;
+  T* panels = nullptr;         // scratch [ceil(columns/16), depth, 16] if b is loose
+  const T* partial = nullptr;  // sums of the blocks before this one
+  std::int64_t partial_row = 0;
+  const T* bias = nullptr;
+  const T* old = nullptr;  // what to add to
+  T* out = nullptr;
+  std::int64_t out_row = 0;  // of old too
+  Ahead<T> ahead;            // brought to L2 on the way
 };
 void multiply_block(const BlockProduct<float>& p);
 void multiply_block(const BlockProduct<double>& p);
 
-// Packs b[k,n] = source[k·k_stride + n·n_stride], k < K, n < N, into panels: [ceil(N/16)] of [K][16], `panel` elements
-// apart, missing columns of the last one 0.
-void pack_panels(const float* source, std::int64_t k_stride, std::int64_t n_stride, std::int64_t K, std::int64_t N,
-                 float* panels, std::int64_t panel);
-void pack_panels(const double* source, std::int64_t k_stride, std::int64_t n_stride, std::int64_t K, std::int64_t N,
-                 double* panels, std::int64_t panel);
+// Packs k < K, n < N of a loose operand into panels [ceil(N/16)] of [K][16], `panel` elements apart; missing columns of
+// the last one are 0.
+void pack_panels(const RightOperand<float>& b, std::int64_t K, std::int64_t N, float* panels, std::int64_t panel);
+void pack_panels(const RightOperand<double>& b, std::int64_t K, std::int64_t N, double* panels, std::int64_t panel);
 
 }  // namespace stepwell::ops

@@ -11,78 +11,116 @@ namespace stepwell::ops {
 
 namespace {
 
-// One task computes at most this block of c: fixed, whatever the number of threads.
-constexpr std::int64_t kTaskRows = 480, kTaskColumns = 256;
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// The right operand as b[k,n] = data[k·k_stride + n·n_stride], or packed panels [ceil(N/16), K, 16].
-template <class T>
-struct RightOperand {
-  const T* data;
-  std::int64_t k_stride, n_stride;
-  bool packed;
+// How c is cut into tasks: by shape alone. A task packs the columns of b it needs, once for all of its rows, so tasks
+// are high, unless that leaves too few of them.
+struct Cut {
+  Cut(std::int64_t M, std::int64_t N, std::int64_t element_size) {
+    constexpr std::int64_t kMostRows = 44 * kMostTileRows, kColumnBytes = 1024, kTasks = 4;
+    across = ceil_div(N, kColumnBytes / element_size);
+    columns = ceil_div(ceil_div(N, across), 2 * kPanel) * 2 * kPanel;
+    across = ceil_div(N, columns);
+    down = ceil_div(M, across < kTasks ? kMostRows / 2 : kMostRows);
+    rows = ceil_div(ceil_div(M, down), kMostTileRows) * kMostTileRows;
+    down = ceil_div(M, rows);
+  }
+  std::int64_t rows, columns, down, across;
 };
 
-// The block of c at (row, column): all of k, in steps of kDepth.
+// Rows of a transposed a are gathered tile by tile if they are used this often.
 template <class T>
-void task_product(View<const T, 2> a, const RightOperand<T>& b, View<T, 2> c, const MatmulOptions<T>& options,
-                  std::int64_t row, std::int64_t column, Arena& scratch) {
-  const std::int64_t K = a.extent[1];
-  BlockProduct<T> p{};
-  p.rows = std::min(kTaskRows, c.extent[0] - row);
-  p.columns = std::min(kTaskColumns, c.extent[1] - column);
-  p.a_row = a.stride[0];
-  p.a_step = a.stride[1];
-  p.b_step = kPanel;
-  const bool scatter = c.stride[1] != 1 && p.columns > 1;
-  T* const out = c.data + row * c.stride[0] + column * c.stride[1];
-  T* sums = out;
-  std::int64_t sums_row = c.stride[0];
-  if (scatter || (options.accumulate && K > kDepth)) {
-    sums_row = ceil_div(p.columns, kPanel) * kPanel;
-    sums = scratch.allocate<T>(p.rows * sums_row);
-  }
-  T* panels = b.packed ? nullptr : scratch.allocate<T>(ceil_div(p.columns, kPanel) * kPanel * std::min(K, kDepth));
-  for (std::int64_t k = 0; k == 0 || k < K; k += kDepth) {
-    const bool last = k + kDepth >= K;
-    p.depth = std::min(kDepth, K - k);
-    p.a = a.data + row * a.stride[0] + k * a.stride[1];
-    if (b.packed) {
-      p.b = b.data + column / kPanel * K * kPanel + k * kPanel;
-      p.b_panel = K * kPanel;
-    } else {
-      p.b = panels;
-      p.b_panel = p.depth * kPanel;
-      pack_panels(b.data + k * b.k_stride + column * b.n_stride, b.k_stride, b.n_stride, p.depth, p.columns, panels,
-                  p.b_panel);
+constexpr std::int64_t kGatherColumns = 1024 / sizeof(T);
+
+// One task: the block of c at (row, column).
+template <class T>
+class Task {
+ public:
+  Task(View<const T, 2> a, const RightOperand<T>& b, View<T, 2> c, const MatmulOptions<T>& options, const Cut& cut,
+       std::int64_t row, std::int64_t column)
+      : a_(a), b_(b), c_(c), options_(options), cut_(cut), row_(row), column_(column) {}
+
+  // All of k, in steps of kDepth. The sums of several steps stay in scratch until the last one: the rows of c may be
+  // far apart, its columns too, or c may be what to add to.
+  void run(Arena& scratch) const {
+    const std::int64_t K = a_.extent[1], depth = std::min(K, kDepth);
+    BlockProduct<T> p;
+    p.rows = std::min(cut_.rows, c_.extent[0] - row_);
+    p.columns = std::min(cut_.columns, c_.extent[1] - column_);
+    p.a_row = a_.stride[0];
+    p.a_step = a_.stride[1];
+    if (p.a_row == 1 && p.a_step != 1 && p.columns >= kGatherColumns<T>) {
+      p.tile = scratch.allocate<T>(depth * kMostTileRows);
     }
-    p.partial = k > 0 ? sums : nullptr;
-    p.partial_row = sums_row;
-    p.bias = last && options.bias ? options.bias + column : nullptr;
-    p.old = last && options.accumulate && !scatter ? out : nullptr;
-    p.out = last && !scatter ? out : sums;
-    p.out_row = last && !scatter ? c.stride[0] : sums_row;
-    multiply_block(p);
+    if (!b_.panel) p.panels = scratch.allocate<T>(ceil_div(p.columns, kPanel) * kPanel * depth);
+    const bool scatter = c_.stride[1] != 1 && p.columns > 1;
+    T* const out = &c_(row_, column_);
+    T* sums = nullptr;
+    if (scatter || K > kDepth) {
+      p.partial_row = ceil_div(p.columns, kPanel) * kPanel;
+      sums = scratch.allocate<T>(p.rows * p.partial_row);
+    }
+    for (std::int64_t k = 0; k == 0 || k < K; k += kDepth) {
+      const bool last = k + kDepth >= K, finish = last && !scatter;
+      p.depth = std::min(kDepth, K - k);
+      p.a = a_.data + row_ * p.a_row + k * p.a_step;
+      p.b = b_.at(k, column_);
+      p.ahead = columns_after(k);
+      p.partial = k > 0 ? sums : nullptr;
+      p.bias = last && options_.bias ? options_.bias + column_ : nullptr;
+      p.old = finish && options_.accumulate ? out : nullptr;
+      p.out = finish ? out : sums;
+      p.out_row = finish ? c_.stride[0] : p.partial_row;
+      multiply_block(p);
+    }
+    if (scatter) scatter_sums(p, sums);
   }
-  if (!scatter) return;
-  for (std::int64_t m = 0; m < p.rows; ++m) {
-    for (std::int64_t n = 0; n < p.columns; ++n) {
-      T& element = out[m * c.stride[0] + n * c.stride[1]];
-      const T sum = sums[m * sums_row + n];
-      element = options.accumulate ? element + sum : sum;
+
+ private:
+  // What to fetch from memory during step k: the part of b for the next step, or for the first step of the next task.
+  Ahead<T> columns_after(std::int64_t k) const {
+    const std::int64_t K = a_.extent[1];
+    std::int64_t column = column_;
+    k += kDepth;
+    if (k >= K) {
+      k = 0;
+      column += cut_.columns;
+    }
+    const std::int64_t columns = std::min(cut_.columns, c_.extent[1] - column), depth = std::min(kDepth, K - k);
+    if (columns <= 0) return {};
+    const RightOperand<T> b = b_.at(k, column);
+    if (b.panel) return {b.data, ceil_div(columns, kPanel), depth * kPanel, b.panel};
+    if (b.n_stride == 1) return {b.data, depth, columns, b.k_stride};
+    if (b.k_stride == 1) return {b.data, columns, depth, b.n_stride};
+    return {};
+  }
+
+  void scatter_sums(const BlockProduct<T>& p, const T* sums) const {
+    for (std::int64_t m = 0; m < p.rows; ++m) {
+      for (std::int64_t n = 0; n < p.columns; ++n) {
+        T& element = c_(row_ + m, column_ + n);
+        const T sum = sums[m * p.partial_row + n];
+        element = options_.accumulate ? element + sum : sum;
+      }
     }
   }
-}
+
+  View<const T, 2> a_;
+  const RightOperand<T>& b_;
+  View<T, 2> c_;
+  const MatmulOptions<T>& options_;
+  const Cut& cut_;
+  std::int64_t row_, column_;
+};
 
 template <class T>
 void product(Context& ctx, View<const T, 2> a, const RightOperand<T>& b, View<T, 2> c,
              const MatmulOptions<T>& options) {
   const std::int64_t M = c.extent[0], N = c.extent[1];
   if (M == 0 || N == 0) return;
-  const std::int64_t across = ceil_div(N, kTaskColumns);
-  ctx.parallel_for(ceil_div(M, kTaskRows) * across, [&](std::int64_t task, Arena& scratch) {
-    task_product(a, b, c, options, task / across * kTaskRows, task % across * kTaskColumns, scratch);
+  const Cut cut(M, N, sizeof(T));
+  ctx.parallel_for(cut.down * cut.across, [&](std::int64_t task, Arena& scratch) {
+    Task<T>(a, b, c, options, cut, task / cut.across * cut.rows, task % cut.across * cut.columns).run(scratch);
   });
 }
 
@@ -111,7 +149,7 @@ PackedMatrix PackedMatrix::pack(Context& ctx, Product product, View<const T, 2> 
   packed.panels_ = Tensor::empty({panels, K, kPanel}, dtype_of<T>());
   T* out = packed.panels_.template data<T>();
   ctx.parallel_for(panels, [&](std::int64_t i, Arena&) {
-    pack_panels(b.data + i * kPanel * b.stride[1], b.stride[0], b.stride[1], K,
+    pack_panels(RightOperand<T>{b.data, b.stride[0], b.stride[1], 0}.at(0, i * kPanel), K,
                 std::min(kPanel, packed.n_ - i * kPanel), out + i * K * kPanel, K * kPanel);
   });
   return packed;
@@ -128,7 +166,7 @@ void matmul(Context& ctx, Product product, View<const T, 2> a, View<const T, 2> 
                   : product == Product::ABt ? "ABt"
                                             : "AtB") +
           ": a " + shape(a) + ", b " + shape(b) + ", c " + shape(c) + "; expected a product [M, K]·[K, N] = [M, N]");
-  ops::product(ctx, left, RightOperand<T>{right.data, right.stride[0], right.stride[1], false}, c, options);
+  ops::product(ctx, left, RightOperand<T>{right.data, right.stride[0], right.stride[1], 0}, c, options);
 }
 
 template <class T>
@@ -137,7 +175,7 @@ void matmul(Context& ctx, View<const T, 2> a, const PackedMatrix& b, View<T, 2> 
   STEPWELL_CHECK(a.extent[1] == b.in() && c.extent[0] == a.extent[0] && c.extent[1] == b.out(), "matmul",
                  "a " + shape(a) + ", packed b " + shape(b.in(), b.out()) + ", c " + shape(c) +
                      "; expected [M, K]·[K, N] = [M, N]");
-  product(ctx, a, RightOperand<T>{b.panels().template data<T>(), 0, 0, true}, c, options);
+  product(ctx, a, RightOperand<T>{b.panels().template data<T>(), 0, 0, b.in() * kPanel}, c, options);
 }
 
 template PackedMatrix PackedMatrix::pack(Context&, Product, View<const float, 2>);

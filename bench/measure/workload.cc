@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/measure/workload.h"
+
+#include <algorithm>
+
+namespace stepwell::bench {
+
+namespace {
+
+// Calls a second of `call`, repeated for at least `slice` seconds.
+template <class Call>
+double calls_per_second(bool one_thread, double slice, Call&& call) {
+  const auto now = [&] { return one_thread ? thread_seconds() : wall_seconds(); };
+  std::int64_t calls = 0, batch = 1;
+  const double start = now();
+  for (;;) {
+    for (std::int64_t i = 0; i < batch; ++i) call();
+    calls += batch;
+    const double seconds = now() - start;
+    if (seconds >= slice) return static_cast<double>(calls) / seconds;
+    if (seconds < slice / 8) batch *= 2;
+  }
+}
+
+// What the bound offers in a second, with as many threads as the context has.
+double offer(Bound bound, const Limits& limits, int threads) {
+  switch (bound) {
+    case Bound::Fma: return measure_fma() * threads;
+    case Bound::L2: return measure_l2() * threads;
+    case Bound::MemoryRead: {
+      const std::size_t index = static_cast<std::size_t>(threads - 1);
+      return index < limits.memory_read.size() ? limits.memory_read[index] : 0;
+    }
+  }
+  return 0;
+}
+
+const char* bound_name(Bound bound) {
+  switch (bound) {
+    case Bound::Fma: return "FMA peak";
+    case Bound::L2: return "L2 rewrite";
+    case Bound::MemoryRead: return "memory read";
+  }
+  return "";
+}
+
+}  // namespace
+
+Record measure(const Case& row, Context& ctx, const Limits& limits, const std::vector<Contender>& others,
+               const MeasureOptions& options) {
+  const Workload work = row.make();
+  const bool one_thread = ctx.threads() == 1;
+  std::vector<double> rates, limit_rates, fractions;
+  const std::size_t contenders = work.gemm ? others.size() : 0;
+  std::vector<std::vector<double>> other_rates(contenders), ratios(contenders);
+  work.run(ctx);
+  for (std::size_t i = 0; i < contenders; ++i) others[i].run(*work.gemm);
+  for (int round = 0; round < options.rounds; ++round) {
+    const double limit = offer(work.bound, limits, ctx.threads()) / work.cost * work.units;
+    const double rate = work.units * calls_per_second(one_thread, options.slice, [&] { work.run(ctx); });
+    limit_rates.push_back(limit);
+    rates.push_back(rate);
+    fractions.push_back(limit > 0 ? rate / limit : 0);
+    for (std::size_t i = 0; i < contenders; ++i) {
+      const auto call = [&] { others[i].run(*work.gemm); };
+      other_rates[i].push_back(work.units * calls_per_second(one_thread, options.slice, call));
+      ratios[i].push_back(rate / other_rates[i].back());
+    }
+  }
+  Record record;
+  record.op = row.op;
+  record.shape = row.shape;
+  record.unit = work.unit;
+  record.threads = ctx.threads();
+  record.rounds = options.rounds;
+  record.rate = median(rates);
+  record.slowest = *std::min_element(rates.begin(), rates.end());
+  record.fastest = *std::max_element(rates.begin(), rates.end());
+  record.limit_name = bound_name(work.bound);
+  record.limit = median(limit_rates);
+  record.fraction = median(fractions);
+  for (std::size_t i = 0; i < contenders; ++i) {
+    record.others.push_back({others[i].name, median(other_rates[i]), median(ratios[i])});
+  }
+  return record;
+}
+
+}  // namespace stepwell::bench
