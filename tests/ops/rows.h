@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,15 +39,25 @@ class Rows {
   const T& operator[](std::int64_t flat) const { return const_cast<Rows&>(*this)[flat]; }
   T* data() { return data_.data(); }
 
+  // Copy of rows first … last−1, in memory of its own.
+  Rows rows(std::int64_t first, std::int64_t last) const {
+    if (data_.empty()) return {};
+    Rows part(last - first, J_, K_, pitch_ - J_ * K_);
+    for (std::int64_t i = 0; i < part.size(); ++i) part[i] = (*this)[first * J_ * K_ + i];
+    return part;
+  }
+  void set_rows(std::int64_t first, const Rows& part) {
+    for (std::int64_t i = 0; i < part.size(); ++i) (*this)[first * J_ * K_ + i] = part[i];
+  }
+
   View<T, 2> view2() { return {data_.data(), {I_, J_}, {pitch_, 1}}; }
   View<T, 3> view3() { return {data_.data(), {I_, J_, K_}, {pitch_, K_, 1}}; }
   explicit operator bool() const { return !data_.empty(); }
 
-  // The values without gaps.
-  std::vector<T> values() const {
-    std::vector<T> v;
-    for (std::int64_t i = 0; i < size(); ++i) v.push_back((*this)[i]);
-    return v;
+  Rows with_gap(std::int64_t gap) const {
+    Rows other(I_, J_, K_, gap);
+    for (std::int64_t i = 0; i < size(); ++i) other[i] = (*this)[i];
+    return other;
   }
   template <class U>
   Rows<U> as() const {
@@ -59,6 +71,34 @@ class Rows {
   std::int64_t I_ = 0, J_ = 0, K_ = 0, pitch_ = 0;
   std::vector<T> data_;
 };
+
+// max|Δ| ≤ tolerance·max|expected|, and no NaN.
+template <class T, class U>
+void expect_near(const Rows<T>& actual, const Rows<U>& expected, double tolerance, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double largest = 0, worst = 0;
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < actual.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+    const double error = std::abs(static_cast<double>(actual[i]) - static_cast<double>(expected[i]));
+    if (!(error <= worst)) {
+      worst = error;
+      at = i;
+    }
+  }
+  EXPECT_LE(worst, tolerance * largest) << what << ": element " << at << " is " << actual[at] << ", expected "
+                                        << expected[at];
+}
+
+// Equal in every bit.
+template <class T>
+void expect_same_bits(const Rows<T>& actual, const Rows<T>& expected, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  for (std::int64_t i = 0; i < actual.size(); ++i) {
+    ASSERT_EQ(std::memcmp(&actual[i], &expected[i], sizeof(T)), 0)
+        << what << ": element " << i << " is " << actual[i] << ", expected " << expected[i];
+  }
+}
 
 // Central differences of loss() over every entry of `input`, changed in place.
 template <class Loss>

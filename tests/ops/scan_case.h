@@ -83,6 +83,21 @@ struct ScanCase {
         grad_y(other.grad_y.template as<T>()),
         grad_h(other.grad_h.template as<T>()) {}
 
+  // Tokens first … last−1 of the first sequence.
+  ScanCase rows(std::int64_t first, std::int64_t last) const {
+    ScanCase part = *this;
+    part.options.lengths = {last - first};
+    part.offsets = {0, last - first};
+    for (auto member : {&ScanCase::u, &ScanCase::dt, &ScanCase::z, &ScanCase::grad_y}) {
+      part.*member = (this->*member).rows(first, last);
+    }
+    if (!options.constant_bc) {
+      part.B = B.rows(first, last);
+      part.C = C.rows(first, last);
+    }
+    return part;
+  }
+
   std::int64_t tokens() const { return offsets.back(); }
   std::int64_t sequences() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   Segments segments() const { return Segments::from_offsets(offsets, tokens()); }

@@ -2,31 +2,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/ops/selective_scan.h"
 
-#include "ops/selective_scan/reference.h"
+#include <algorithm>
+
+#include "ops/selective_scan/run_blocks.h"
 
 namespace stepwell::ops {
 
-template <class T>
-void selective_scan(Context&, const SelectiveScanInputs<T>& in, const Segments& segments, View<T, 3> h, View<T, 2> y,
-                    View<T, 3> h_all) {
-  reference::selective_scan(in, segments, h, y, h_all);
-}
+namespace {
+
+// Blocks that a task runs side by side, tile by tile, so that it reads and writes longer pieces of each row.
+constexpr std::int64_t kTaskBlocks = 8;
+// Tasks to aim at before making them as long as that.
+constexpr std::int64_t kTasks = 8;
+
+}  // namespace
 
 template <class T>
-void selective_scan_backward(Context&, const SelectiveScanInputs<T>& in, const Segments& segments, View<const T, 3> h0,
-                             View<const T, 2> grad_y, View<const T, 3> grad_h, const SelectiveScanGradients<T>& out) {
-  reference::selective_scan_backward(in, segments, h0, grad_y, grad_h, out);
+void selective_scan(Context& ctx, const SelectiveScanInputs<T>& in, const Segments& segments, View<T, 3> h,
+                    View<T, 2> y, View<T, 3> h_all) {
+  ArenaScope scope(ctx.scratch());
+  const PreparedBlocks<T> prepared(ctx, in);
+  const ScanBlocks& blocks = prepared.blocks();
+  const std::int64_t state = prepared.state_size(), tile = h_all ? 1 : kTile;
+  const std::int64_t together = std::clamp<std::int64_t>(segments.count() * blocks.count() / kTasks, 1, kTaskBlocks);
+  const std::int64_t chunks = (blocks.count() + together - 1) / together;
+  ctx.parallel_for(segments.count() * chunks, [&](std::int64_t task, Arena& scratch) {
+    const std::int64_t s = task / chunks, begin = task % chunks * together;
+    const std::int64_t end = std::min(begin + together, blocks.count());
+    T* states = scratch.allocate<T>((end - begin) * state);
+    std::fill_n(states, (end - begin) * state, T(0));
+    for (std::int64_t block = begin; block < end; ++block) {
+      load_state<T>(h, s, blocks.channel(block), blocks.width(block), states + (block - begin) * state);
+    }
+    run_blocks(prepared, segments.begin(s), segments.end(s), begin, end, tile, states, y, scratch,
+               [&](std::int64_t row, std::int64_t block, const T* now) {
+                 if (h_all) store_state(now, row - 1, blocks.channel(block), blocks.width(block), h_all);
+               });
+    for (std::int64_t block = begin; block < end; ++block) {
+      store_state(states + (block - begin) * state, s, blocks.channel(block), blocks.width(block), h);
+    }
+  });
 }
 
 template void selective_scan(Context&, const SelectiveScanInputs<float>&, const Segments&, View<float, 3>,
                              View<float, 2>, View<float, 3>);
 template void selective_scan(Context&, const SelectiveScanInputs<double>&, const Segments&, View<double, 3>,
                              View<double, 2>, View<double, 3>);
-template void selective_scan_backward(Context&, const SelectiveScanInputs<float>&, const Segments&,
-                                      View<const float, 3>, View<const float, 2>, View<const float, 3>,
-                                      const SelectiveScanGradients<float>&);
-template void selective_scan_backward(Context&, const SelectiveScanInputs<double>&, const Segments&,
-                                      View<const double, 3>, View<const double, 2>, View<const double, 3>,
-                                      const SelectiveScanGradients<double>&);
 
 }  // namespace stepwell::ops

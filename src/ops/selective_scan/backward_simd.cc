@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/selective_scan/backward_simd.cc"
+#include "hwy/foreach_target.h"
+
+#include "ops/selective_scan/selective_scan_simd.h"
+#include "ops/selective_scan/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace stepwell::ops::HWY_NAMESPACE {
+
+// Scratch of one span. [tokens, kBlock] unless said otherwise.
+template <class T>
+struct SpanBuffers {
+  ScanTile<T> tile;
+  T* grad_q;        // gradient of the sum before the gate
+  T* gate_slope;    // grad_y·silu'(z)
+  T* decays;        // [tokens, N, kBlock]
+  T* states;        // [tokens + 1, N, kBlock], before each token
+  T* through_B;     // Σ_n lam·B (zero-order: lam·φ·B); times the step, a gradient of u
+  T* through_step;  // gradient of the step; in Euler's form without its share through the input, through_B·u
+  T* A;             // [N, kBlock] gradient of A from this span alone
+};
+
+// φ'(x) = (eˣ − φ(x))/x; near 0 its series Σ k x^(k−1)/(k+1)!, where the quotient would lose its digits.
+template <class V>
+HWY_INLINE V phi_derivative(V x) {
+  using T = Lane<V>;
+  static constexpr T kSeries[] = {
+      T(1.0 / 2),        T(1.0 / 3),         T(1.0 / 8),          T(1.0 / 30),          T(1.0 / 144),
+      T(1.0 / 840),      T(1.0 / 5760),      T(1.0 / 45360),      T(1.0 / 403200),      T(1.0 / 3991680),
+      T(1.0 / 43545600), T(1.0 / 518918400), T(1.0 / 6706022400), T(1.0 / 93405312000), T(1.0 / 1394852659200)};
+  const V quotient = hn::Div(hn::Sub(exp(x), phi(x)), x);
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), constant<V>(T(0.5))), polynomial(x, kSeries), quotient);
+}
+
+// Lane j of the sums over channels of a strip at `column` takes channels j, j+16, … in increasing order.
+template <class T>
+HWY_INLINE void add_lanes(const Vec<T>* a, const Vec<T>* b, T* lanes, std::int64_t column) {
+  constexpr int kSums = kVectors < 16 / kWidth<T> ? kVectors : 16 / kWidth<T>;
+  T* at = lanes + column % 16;
+  Vec<T> sum[kSums];
+#pragma GCC unroll 2
+  for (int i = 0; i < kSums; ++i) sum[i] = load(at + i * kWidth<T>);
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) sum[v % kSums] = fma(a[v], b[v], sum[v % kSums]);
+#pragma GCC unroll 2
+  for (int i = 0; i < kSums; ++i) store<T>(sum[i], at + i * kWidth<T>);
+}
+
+// Keeps decays and states, sums the gradients of C and z.
+template <class T>
+struct ReplaySink {
+  static constexpr bool kKeepsStates = true;
+  const ScanBlock<T>& in;
+  const SpanBuffers<T>& span;
+  ScanRows<T> z;
+  T* C;
+  const NextRows<T>& next;
+
+  HWY_INLINE void states(std::int64_t t, std::int64_t n, std::int64_t column, const Vec<T>* a, const Vec<T>* h) const {
+    Vec<T> grad_q[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const std::int64_t lane = column + v * kWidth<T>;
+      store<T>(a[v], span.decays + (t * in.N + n) * kBlock + lane);
+      grad_q[v] = load(span.grad_q + t * kBlock + lane);
+    }
+    if (in.C_lanes == nullptr) return add_lanes<T>(grad_q, h, C + (t * in.N + n) * 16, column);
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      T* sum = C + n * kBlock + column + v * kWidth<T>;
+      store<T>(fma(grad_q[v], h[v], load(sum)), sum);
+    }
+  }
+  HWY_INLINE void output(std::int64_t t, std::int64_t column, Vec<T> sum) const {
+    if (!z.data) return;
+    if (in.skip) sum = fma(load(in.skip + column), load(span.tile.u + t * kBlock + column), sum);
+    store_channels<T>(hn::Mul(sum, load(span.gate_slope + t * kBlock + column)), z.row(t), column, in.width);
+  }
+};
+
+// grad_q = grad_y·silu(z), gate_slope = grad_y·silu'(z).
+template <class T>
+HWY_NOINLINE void prepare_gradients(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
+  const ScanBlock<T>& in = work.in;
+  gather(work.grad_y, work.grad_y_stride, in.width, work.tokens, span.grad_q);
+  if (!in.z) return;
+  gather(in.z, in.z_stride, in.width, work.tokens, span.gate_slope);
+  for (std::int64_t i = 0; i < work.tokens * kBlock; i += kWidth<T>) {
+    const Vec<T> z = at_most(at_least(load(span.gate_slope + i), -kFar<T>), std::numeric_limits<T>::max());
+    const Vec<T> e = exp_bounded(hn::Neg(hn::Abs(z)));
+    const Vec<T> large = hn::Div(set<T>(1), hn::Add(set<T>(1), e)), small = hn::Mul(e, large);
+    const auto below = hn::Lt(z, zero<T>());
+    const Vec<T> s = hn::IfThenElse(below, small, large), rest = hn::IfThenElse(below, large, small);
+    const Vec<T> grad = load(span.grad_q + i);
+    store<T>(hn::Mul(grad, fma(hn::Mul(s, rest), z, s)), span.gate_slope + i);
+    store<T>(hn::Mul(grad, hn::Mul(z, s)), span.grad_q + i);
+  }
+}
+
+// The tokens backwards; mamba.md §2.5 with le = lam·a·h before the token, as (a·lam)·h.
+template <class T, bool kPlain>
+HWY_NOINLINE void run_adjoint(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
+  const ScanBlock<T>& in = work.in;
+  for (std::int64_t c = 0; c < in.width; c += kStrip<T>) {
+    for (std::int64_t t = work.tokens - 1; t >= 0; --t) {
+      const T *B = in.B + t * in.B_stride, *C = in.C + t * in.C_stride;
+      const T *decays = span.decays + t * in.N * kBlock + c, *states = span.states + t * in.N * kBlock + c;
+      Vec<T> dt[kVectors], dx[kVectors], u[kVectors], grad_q[kVectors], through_B[kVectors], through_step[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const std::int64_t at = t * kBlock + c + v * kWidth<T>;
+        dt[v] = load(span.tile.steps + at);
+        dx[v] = load(span.tile.inputs + at);
+        grad_q[v] = load(span.grad_q + at);
+        through_B[v] = through_step[v] = zero<T>();
+        if (!kPlain) u[v] = load(span.tile.u + at);
+      }
+      for (std::int64_t n = 0; n < in.N; ++n) {
+        Vec<T> lam[kVectors], weight[kVectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          const std::int64_t at = n * kBlock + v * kWidth<T>;
+          const Vec<T> b = kPlain || !in.B_lanes ? set(B[n]) : load(in.B_lanes + c + at);
+          const Vec<T> k = kPlain || !in.C_lanes ? set(C[n]) : load(in.C_lanes + c + at);
+          lam[v] = fma(grad_q[v], k, load(work.lam + c + at));
+          const Vec<T> a = load(decays + at);
+          const Vec<T> passed = hn::Mul(a, lam[v]);
+          store<T>(passed, work.lam + c + at);
+          Vec<T> to_exponent = hn::Mul(passed, load(states + at));
+          through_step[v] = fma(to_exponent, load(in.A_slope + c + at), through_step[v]);
+          weight[v] = dx[v];
+          Vec<T> lam_b = lam[v];
+          if constexpr (!kPlain) {
+            if (in.zero_order) {
+              // d(dt·φ(dt·A))/d dt = exp(dt·A) = a, and d/dA = dt²·φ'(dt·A).
+              const Vec<T> x = exponent<T>(dt[v], load(in.A + c + at)), factor = phi(x);
+              through_step[v] = fma(hn::Mul(passed, b), u[v], through_step[v]);
+              to_exponent = fma(hn::Mul(dx[v], phi_derivative(x)), hn::Mul(lam[v], b), to_exponent);
+              weight[v] = hn::Mul(dx[v], factor);
+              lam_b = hn::Mul(lam[v], factor);
+            }
+          }
+          through_B[v] = fma(lam_b, b, through_B[v]);
+          T* sum = span.A + c + at;
+          store<T>(fma(to_exponent, dt[v], load(sum)), sum);
+        }
+        if (kPlain || !in.B_lanes) {
+          add_lanes<T>(lam, weight, work.B + (t * in.N + n) * 16, c);
+        } else {
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            T* sum = work.B + n * kBlock + c + v * kWidth<T>;
+            store<T>(fma(lam[v], weight[v], load(sum)), sum);
+          }
+        }
+      }
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const std::int64_t at = t * kBlock + c + v * kWidth<T>;
+        store<T>(through_B[v], span.through_B + at);
+        store<T>(through_step[v], span.through_step + at);
+      }
+    }
+  }
+}
+
+// Gradients of u and dt from the sums over n, and the sums over tokens of dt_bias and D.
+template <class T>
+HWY_NOINLINE void finish_gradients(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
+  const ScanBlock<T>& in = work.in;
+  T* raw_steps = span.tile.inputs;  // not needed any more
+  if (in.softplus) gather(in.dt, in.dt_stride, in.width, work.tokens, raw_steps);
+  for (std::int64_t c = 0; c < in.width; c += kWidth<T>) {
+    Vec<T> bias = zero<T>(), skip = zero<T>();
+    for (std::int64_t t = 0; t < work.tokens; ++t) {
+      const std::int64_t at = t * kBlock + c;
+      const Vec<T> dt = load(span.tile.steps + at), through_B = load(span.through_B + at);
+      const Vec<T> u = load(span.tile.u + at), grad_q = load(span.grad_q + at);
+      Vec<T> grad_u = hn::Mul(dt, through_B);
+      if (in.skip) grad_u = fma(grad_q, load(in.skip + c), grad_u);
+      Vec<T> grad_dt = load(span.through_step + at);
+      if (!in.zero_order) grad_dt = fma(through_B, u, grad_dt);
+      if (in.softplus) {
+        // softplus' = sig = 1 − exp(−softplus), and exactly 1 above the threshold.
+        const Vec<T> slope = hn::Neg(expm1(hn::Neg(dt)));
+        const auto above = hn::Lt(set<T>(20), hn::Add(load(raw_steps + at), load(in.dt_bias + c)));
+        grad_dt = hn::IfThenElse(above, grad_dt, hn::Mul(grad_dt, slope));
+      }
+      if (work.u.data) store_channels<T>(grad_u, work.u.row(t), c, in.width);
+      if (work.dt.data) store_channels<T>(grad_dt, work.dt.row(t), c, in.width);
+      bias = hn::Add(bias, grad_dt);
+      skip = fma(grad_q, u, skip);
+    }
+    store<T>(hn::Add(load(work.dt_bias + c), bias), work.dt_bias + c);
+    store<T>(hn::Add(load(work.skip + c), skip), work.skip + c);
+  }
+}
+
+template <class T>
+void scan_backward_t(const ScanBackward<T>& work, Arena& scratch) {
+  ArenaScope scope(scratch);
+  const ScanBlock<T>& in = work.in;
+  const std::int64_t rows = work.tokens * kBlock, state = in.N * kBlock;
+  SpanBuffers<T> span;
+  for (T** array : {&span.tile.u, &span.tile.steps, &span.tile.inputs, &span.grad_q, &span.gate_slope, &span.through_B,
+                    &span.through_step}) {
+    *array = scratch.allocate<T>(rows);
+  }
+  span.decays = scratch.allocate<T>(work.tokens * state);
+  span.states = scratch.allocate<T>((work.tokens + 1) * state);
+  span.A = scratch.allocate<T>(state);
+  std::copy_n(work.h, state, span.states);
+  std::fill_n(span.A, state, T(0));
+  const bool plain = prepare_tile(in, work.tokens, span.tile);
+  prepare_gradients(work, span);
+  const ReplaySink<T> sink{in, span, work.z, work.C, work.next};
+  if (plain) {
+    run_tile<T, true>(in, work.tokens, span.tile, span.states, sink);
+  } else {
+    run_tile<T, false>(in, work.tokens, span.tile, span.states, sink);
+  }
+  if (!in.zero_order && !in.B_lanes) {
+    run_adjoint<T, true>(work, span);
+  } else {
+    run_adjoint<T, false>(work, span);
+  }
+  finish_gradients(work, span);
+  for (std::int64_t i = 0; i < state; i += kWidth<T>) store<T>(hn::Add(load(work.A + i), load(span.A + i)), work.A + i);
+}
+void scan_backward_f32(const ScanBackward<float>& work, Arena& scratch) { scan_backward_t(work, scratch); }
+void scan_backward_f64(const ScanBackward<double>& work, Arena& scratch) { scan_backward_t(work, scratch); }
+
+template <class T>
+void fold_rows_t(const T* lanes, std::int64_t rows, T* sums) {
+  for (std::int64_t i = 0; i < rows; ++i, lanes += 16) {
+    T s[8];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) s[j] = lanes[j] + lanes[j + 8];
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) s[j] += s[j + 4];
+    sums[i] = (s[0] + s[2]) + (s[1] + s[3]);
+  }
+}
+void fold_rows_f32(const float* lanes, std::int64_t rows, float* sums) { fold_rows_t(lanes, rows, sums); }
+void fold_rows_f64(const double* lanes, std::int64_t rows, double* sums) { fold_rows_t(lanes, rows, sums); }
+
+}  // namespace stepwell::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stepwell::ops {
+
+HWY_EXPORT(scan_backward_f32);
+HWY_EXPORT(scan_backward_f64);
+HWY_EXPORT(fold_rows_f32);
+HWY_EXPORT(fold_rows_f64);
+
+void scan_backward(const ScanBackward<float>& work, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(scan_backward_f32)(work, scratch);
+}
+void scan_backward(const ScanBackward<double>& work, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(scan_backward_f64)(work, scratch);
+}
+void fold_rows(const float* lanes, std::int64_t rows, float* sums) {
+  HWY_DYNAMIC_DISPATCH(fold_rows_f32)(lanes, rows, sums);
+}
+void fold_rows(const double* lanes, std::int64_t rows, double* sums) {
+  HWY_DYNAMIC_DISPATCH(fold_rows_f64)(lanes, rows, sums);
+}
+
+}  // namespace stepwell::ops
+#endif

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/selective_scan/forward_simd.cc"
+#include "hwy/foreach_target.h"
+
+#include "ops/selective_scan/selective_scan_simd.h"
+#include "ops/selective_scan/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace stepwell::ops::HWY_NAMESPACE {
+
+// Adds the skip connection, applies the gate and writes y.
+template <class T>
+struct OutputSink {
+  static constexpr bool kKeepsStates = false;
+  const ScanBlock<T>& in;
+  const T *u, *gates;  // [tokens, kBlock]
+  ScanRows<T> y;
+  const NextRows<T>& next;
+
+  HWY_INLINE void states(std::int64_t, std::int64_t, std::int64_t, const Vec<T>*, const Vec<T>*) const {}
+  HWY_INLINE void output(std::int64_t t, std::int64_t column, Vec<T> sum) const {
+    if (!y.data) return;
+    if (in.skip) sum = fma(load(in.skip + column), load(u + t * kBlock + column), sum);
+    if (in.z) sum = hn::Mul(sum, load(gates + t * kBlock + column));
+    store_channels<T>(sum, y.row(t), column, in.width);
+  }
+};
+
+// silu(z) of a tile, [tokens, kBlock].
+template <class T>
+HWY_NOINLINE void prepare_gates(const ScanBlock<T>& in, std::int64_t tokens, T* gates) {
+  gather(in.z, in.z_stride, in.width, tokens, gates);
+  for (std::int64_t i = 0; i < tokens * kBlock; i += kWidth<T>) store<T>(silu(load(gates + i)), gates + i);
+}
+
+template <class T>
+void scan_forward_t(const ScanForward<T>& work, Arena& scratch) {
+  ArenaScope scope(scratch);
+  const ScanBlock<T>& in = work.in;
+  const std::int64_t size = work.tokens * kBlock;
+  const ScanTile<T> tile{scratch.allocate<T>(size), scratch.allocate<T>(size), scratch.allocate<T>(size)};
+  T* gates = scratch.allocate<T>(size);
+  const bool plain = prepare_tile(in, work.tokens, tile);
+  if (in.z && work.y.data) prepare_gates(in, work.tokens, gates);
+  const OutputSink<T> sink{in, tile.u, gates, work.y, work.next};
+  if (plain) {
+    run_tile<T, true>(in, work.tokens, tile, work.h, sink);
+  } else {
+    run_tile<T, false>(in, work.tokens, tile, work.h, sink);
+  }
+}
+void scan_forward_f32(const ScanForward<float>& work, Arena& scratch) { scan_forward_t(work, scratch); }
+void scan_forward_f64(const ScanForward<double>& work, Arena& scratch) { scan_forward_t(work, scratch); }
+
+}  // namespace stepwell::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stepwell::ops {
+
+HWY_EXPORT(scan_forward_f32);
+HWY_EXPORT(scan_forward_f64);
+
+void scan_forward(const ScanForward<float>& work, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(scan_forward_f32)(work, scratch);
+}
+void scan_forward(const ScanForward<double>& work, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(scan_forward_f64)(work, scratch);
+}
+
+}  // namespace stepwell::ops
+#endif
