@@ -1,5 +1,4 @@
 # What `cmake --install` lays down: headers, the three libraries, a CMake package and pkg-config files.
-# nlohmann-json is header-only and no dependency of what is installed; Highway, toml++ and oneTBB are.
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepwell)
