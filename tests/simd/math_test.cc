@@ -13,7 +13,7 @@
 #include "stepwell/core/flush_to_zero.h"
 #include "stepwell/simd/isa.h"
 
-#include "vector_functions.h"
+#include "tests/simd/vector_functions.h"
 
 namespace stepwell::simd {
 namespace {

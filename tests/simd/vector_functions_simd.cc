@@ -6,7 +6,7 @@
 
 #include "simd/math-inl.h"
 #include "simd/reduce-inl.h"
-#include "vector_functions.h"
+#include "tests/simd/vector_functions.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stepwell::simd::HWY_NAMESPACE {
