@@ -48,7 +48,10 @@ pages=$(git grep --untracked -hoE '[A-Za-z0-9_./-]+\.md\b' -- '*.h' '*.cc' '*.sh
   while read -r page; do [ -f "$page" ] || echo "$page"; done)
 report "$pages" 'pages that the code refers to and that are not here'
 
-report "$(files | grep -E '(^|/)(utils?|helpers?|misc|common)(\.|/|_)' || true)" 'names that say nothing'
+shown=$(sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d;$d' | diff - <(tail -n +3 examples/surprise/main.cc) || true)
+report "$shown" 'the program in README.md is not examples/surprise/main.cc'
+
+report "$(files | grep -E '(^|/|_)(utils?|helpers?|misc|common)(\.|/|_)' || true)" 'names that say nothing'
 report "$(for file in $(files '*.h'); do
   case $file in *-inl.h) continue ;; esac # included once per instruction set
   grep -q '^#pragma once$' "$file" || echo "$file"
