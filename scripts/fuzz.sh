@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-30}
 
-scripts/build.sh fuzz
+scripts/build.sh fuzz fuzz_targets
 targets=$(find build/fuzz/tests/fuzz -maxdepth 1 -type f -name '*_fuzz')
 if [ -z "$targets" ]; then
   echo 'fuzz.sh: no fuzz target was built' >&2

@@ -11,7 +11,7 @@
 namespace stepwell {
 namespace {
 
-// Whatever the text: an Error of code File, or a value that is written as JSON which reads back and is written the same.
+// Whatever the text: an Error of code File, or a value that is written as JSON, read back, and written the same.
 void read_and_write(const std::string& text, io::JsonDialect dialect) {
   Config value;
   try {

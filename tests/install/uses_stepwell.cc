@@ -1,17 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
-// A user of the whole library: the parallel executor.
+// A user of the whole library, with stepwell::stepwell: a gradient, on several threads.
 #include <cstdio>
+#include <exception>
 
+#include "stepwell/autograd/functions.h"
+#include "stepwell/autograd/variable.h"
 #include "stepwell/core/context.h"
 #include "stepwell/core/tensor.h"
-#include "stepwell/ops/elementwise.h"
 
-int main() {
-  using stepwell::Tensor;
-  stepwell::Context ctx = stepwell::Context::parallel(2);
-  const Tensor x = Tensor::full({100000}, 1.5), y = Tensor::empty({100000});
-  stepwell::ops::add(ctx, x, x, y);
-  if (y.at(99999) != 3) return std::printf("x + x is %g, expected 3\n", y.at(99999)), 1;
-  std::printf("stepwell::stepwell works with %d threads\n", ctx.threads());
+int main() try {
+  using namespace stepwell;
+  Context ctx = Context::parallel(2);
+  const Variable x = Variable::leaf(Tensor::full({100, 100}, 1.5));
+  const Tensor gradient = backward(ctx, sum(ctx, mul(ctx, x, x))).of(x);
+  if (gradient.at(9999) != 3) return std::printf("d(x·x)/dx at 1.5 is %g, expected 3\n", gradient.at(9999)), 1;
+  std::printf("stepwell::stepwell: a gradient on %d threads\n", ctx.threads());
+  return 0;
+} catch (const std::exception& error) {
+  return std::printf("%s\n", error.what()), 1;
 }
