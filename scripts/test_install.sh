@@ -9,18 +9,21 @@ out=$PWD/build/install
 prefix=$out/prefix
 rm -rf "$out"
 
-cmake --build --preset release
+scripts/build.sh release stepwell_ops stepwell_infer stepwell_full stepwell_cli
 cmake --install build/release --prefix "$prefix" >/dev/null
+"$prefix/bin/stepwell" --version
 
 consume() {  # consume NAME ARGUMENT…: configures, builds and runs the consumer
   local name=$1
   shift
-  cmake -S tests/install -B "$out/$name" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@" >/dev/null
+  printf '\nThrough %s\n' "$name"
+  cmake -S tests/install -B "$out/$name" -G Ninja "$@" >/dev/null
   cmake --build "$out/$name"
   ctest --test-dir "$out/$name" --output-on-failure
 }
-consume package -DCMAKE_PREFIX_PATH="$prefix"
+consume package -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix"
 
+printf '\nThrough pkg-config\n'
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig:$(echo "$prefix"/lib/*/pkgconfig)
 for library in infer stepwell; do
   module=${library/infer/stepwell-infer}
@@ -29,4 +32,4 @@ for library in infer stepwell; do
   "$out/uses_$library"
 done
 
-consume subdirectory -DSTEPWELL_SOURCE_DIR="$PWD"
+consume subdirectory -DCMAKE_BUILD_TYPE=Debug -DSTEPWELL_SOURCE_DIR="$PWD"
