@@ -60,6 +60,7 @@ Action declare_train(Options& options);
 Action declare_eval(Options& options);
 Action declare_generate(Options& options);
 Action declare_inspect(Options& options);
+Action declare_verify(Options& options);
 Action declare_info(Options& options);
 
 }  // namespace stepwell::cli

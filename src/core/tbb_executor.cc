@@ -1,6 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
 // The executor on oneTBB.
+#include <optional>
+#include <thread>
+
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -14,7 +18,13 @@ namespace {
 
 class TbbExecutor final : public Executor {
  public:
-  explicit TbbExecutor(int workers) : workers_(workers), arena_(workers) {}
+  explicit TbbExecutor(int workers) : workers_(workers), arena_(workers) {
+    // oneTBB offers as many threads as there are processors. More must be asked for; fewer never is, since the limit
+    // holds for the whole process.
+    if (workers > static_cast<int>(std::thread::hardware_concurrency())) {
+      more_.emplace(oneapi::tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(workers));
+    }
+  }
   int workers() const override { return workers_; }
   void run(std::int64_t tasks, FunctionRef<void(std::int64_t, int)> body) override {
     arena_.execute([&] {
@@ -30,6 +40,7 @@ class TbbExecutor final : public Executor {
 
  private:
   int workers_;
+  std::optional<oneapi::tbb::global_control> more_;
   oneapi::tbb::task_arena arena_;
 };
 

@@ -107,7 +107,7 @@ LayerOutput Layer::forward(Context& ctx, const Variable& x, State state, const S
   } else {
     out = run(tokens, packed ? Segments::from_offsets(sequences.cu_seqlens, time) : Segments::uniform(batch, time));
   }
-  out.y = reshape(ctx, out.y, x.shape());
+  out.y = reshape(ctx, out.y, {batch, time, out.y.size(-1)});
   return out;
 }
 

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "stepwell/layers/registry.h"
+#include "stepwell/verify/verify.h"
+
+#include "verify/case_file.h"
+#include "verify/tally.h"
+
+namespace stepwell::verify {
+
+namespace {
+
+// The inputs of a case as leaves in the type under test.
+std::map<std::string, Variable> leaves_of(const CaseFile& file, DType dtype) {
+  std::map<std::string, Variable> leaves;
+  for (const auto& [name, tensor] : file.tensors("in.")) {
+    if (tensor.dtype() == DType::F64) leaves.emplace("in." + name, Variable::leaf(tensor.to(dtype).clone()));
+  }
+  return leaves;
+}
+
+CaseRun run_selective_scan(Context& ctx, const CaseFile& file, DType dtype) {
+  ConfigReader config(file.config(), file.name());
+  const bool constant = config.boolean("const_bc", false);
+  const bool softplus = config.boolean("softplus", true);
+  CaseRun run;
+  run.leaves = leaves_of(file, dtype);
+  auto leaf = [&](const char* name) {
+    const auto found = run.leaves.find(std::string("in.") + name);
+    return found == run.leaves.end() ? Variable() : found->second;
+  };
+  const Variable u = leaf("u");
+  const std::int64_t batch = u.size(0), time = u.size(1), tokens = batch * time;
+  // [B, T, …] → [B·T, …]
+  auto rows = [&](const Variable& v) {
+    if (!v) return v;
+    if (v.shape().rank() == 4) return reshape(ctx, v, {tokens, v.size(2), v.size(3)});
+    return reshape(ctx, v, {tokens, v.size(2)});
+  };
+  SelectiveScanArguments in;
+  in.u = rows(u);
+  in.dt = rows(leaf("dt"));
+  in.A = leaf("A");
+  in.B = constant ? leaf("B") : rows(leaf("B"));
+  in.C = constant ? leaf("C") : rows(leaf("C"));
+  in.z = rows(leaf("z"));
+  in.D = leaf("D");
+  in.dt_bias = leaf("dt_bias");
+  in.softplus = softplus;
+  in.constant_bc = constant;
+  auto [y, h] = selective_scan(ctx, in, transpose_last2(ctx, leaf("h0")), Segments::uniform(batch, time));
+  run.outputs.emplace("y", reshape(ctx, y, u.shape()));
+  run.outputs.emplace("h", transpose_last2(ctx, h));
+  return run;
+}
+
+CaseRun run_layer(Context& ctx, const CaseFile& file, DType dtype) {
+  const std::string type = file.config().find("type")->as_string("type");
+  const layers::MixerRow* row = nullptr;
+  for (const layers::MixerRow& candidate : layers::mixers()) {
+    if (candidate.name == type) row = &candidate;
+  }
+  if (!row) fail(ErrorCode::Unsupported, file.name(), "there is no layer " + type);
+  Config options;
+  for (const auto& [key, value] : file.config().as_object("config")) {
+    if (key != "type" && key != "d_model") options.set(key, value);
+  }
+  const Tensor x = file.find("in.x");
+  const auto layer = row->make(x.size(-1), options, Rng(0));
+  layer->to(dtype);
+  layer->set_named_parameters(file.tensors("param."));
+
+  CaseRun run;
+  run.leaves = leaves_of(file, dtype);
+  for (const layers::Parameter* p : std::as_const(*layer).parameters())
+    run.leaves.emplace("param." + p->name, p->value);
+  const auto fields = layer->state_fields();
+  std::vector<Variable> incoming;
+  for (const auto& field : fields) {
+    const auto found = run.leaves.find("in." + std::string(field.name));
+    if (found != run.leaves.end()) incoming.push_back(found->second);
+  }
+  layers::State state;
+  if (!incoming.empty()) state = layer->import_state(ctx, std::move(incoming));
+  layers::LayerOutput out = layer->forward(ctx, run.leaves.at("in.x"), std::move(state));
+  run.outputs.emplace("y", out.y);
+  const std::vector<Variable> last = layer->export_state(ctx, out.state);
+  for (std::size_t i = 0; i < fields.size(); ++i) run.outputs.emplace(std::string(fields[i].name), last[i]);
+  return run;
+}
+
+struct Kind {
+  std::string_view name;
+  CaseRun (*run)(Context& ctx, const CaseFile& file, DType dtype);
+};
+constexpr Kind kKinds[] = {{"selective_scan", run_selective_scan}, {"layer", run_layer}};
+
+// Runs a case and adds every output and gradient the file knows to the tally.
+void measure_case(Context& ctx, const CaseFile& file, DType dtype, Tally& tally) {
+  const CaseRun run = run_case(ctx, file, dtype);
+  auto compare = [&](const Tensor& got, const Tensor& expected, const std::string& name) {
+    const auto [relative, absolute] = file.tolerance(name, dtype);
+    tally.within(got, expected, relative, absolute, file.name() + " " + name);
+  };
+  std::vector<Variable> outputs;
+  std::vector<Tensor> cotangents;
+  for (const auto& [name, expected] : file.tensors("out.")) {
+    const auto found = run.outputs.find(name);
+    if (found == run.outputs.end()) fail(ErrorCode::Unsupported, file.name(), "there is no output " + name);
+    compare(found->second.value(), expected, "out." + name);
+    if (const Tensor cotangent = file.find("cot." + name)) {
+      outputs.push_back(found->second);
+      cotangents.push_back(cotangent.to(dtype).clone());
+    }
+  }
+  if (outputs.empty()) return;
+  const Gradients gradients = backward(ctx, outputs, cotangents);
+  for (const auto& [name, expected] : file.tensors("grad.")) {
+    const auto found = run.leaves.find(name);
+    if (found == run.leaves.end()) fail(ErrorCode::Unsupported, file.name(), "there is no input " + name);
+    const Tensor got = gradients.of(found->second);
+    compare(got ? got : Tensor::zeros(expected.shape(), dtype), expected, "grad." + name);
+  }
+}
+
+}  // namespace
+
+CaseRun run_case(Context& ctx, const CaseFile& file, DType dtype) {
+  for (const Kind& kind : kKinds) {
+    if (kind.name == file.kind()) return kind.run(ctx, file, dtype);
+  }
+  fail(ErrorCode::Unsupported, file.name(), "there is no runner for kind " + file.kind());
+}
+
+void verify_cases(const std::string& folder, const Options& options, Report& report) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (auto it = std::filesystem::recursive_directory_iterator(folder, error);
+       !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+    if (it->path().extension() == ".safetensors") paths.push_back(it->path().string());
+  }
+  if (error) fail(ErrorCode::File, folder, "cannot be read: " + error.message());
+  if (paths.empty()) fail(ErrorCode::File, folder, "holds no .safetensors file");
+  std::sort(paths.begin(), paths.end());
+
+  struct Group {
+    Tally tally;
+    std::int64_t cases = 0, unsupported = 0;
+    std::string why;  // the first one
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups;  // by what is run, and the type
+  Context ctx = Context::serial();
+  for (const std::string& path : paths) {
+    const CaseFile file(path);
+    for (const DType dtype : {DType::F64, DType::F32}) {
+      if (!file.runs_in(dtype)) continue;
+      Group& group = groups[{file.group(), dtype == DType::F64 ? "f64" : "f32"}];
+      ++group.cases;
+      try {
+        measure_case(ctx, file, dtype, group.tally);
+      } catch (const Error& e) {
+        if (e.code() == ErrorCode::Unsupported) {
+          if (group.unsupported++ == 0) group.why = e.what();
+        } else {
+          group.tally.require(false, e.what());
+        }
+      }
+    }
+  }
+  for (auto& [key, group] : groups) {
+    group.tally.not_run(group.why);
+    Check check = group.tally.finish("cases " + key.first, fmt::format("{} × {}", group.cases, key.second));
+    if (group.unsupported > 0 && check.compared > 0) {
+      check.reason +=
+          fmt::format("{}{} of them not run: {}", check.reason.empty() ? "" : "; ", group.unsupported, group.why);
+    }
+    if (options.on_check) options.on_check(check);
+    report.add(std::move(check));
+  }
+}
+
+}  // namespace stepwell::verify

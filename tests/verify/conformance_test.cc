@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "stepwell/verify/verify.h"
+
+namespace {
+
+std::atomic<std::int64_t> g_heap_allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  g_heap_allocations.fetch_add(1, std::memory_order_relaxed);
+  void* p = nullptr;
+  if (posix_memalign(&p, alignment < sizeof(void*) ? sizeof(void*) : alignment, size == 0 ? 1 : size) != 0)
+    throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace stepwell::verify {
+namespace {
+
+Options counting_options() {
+  Options options;
+  options.heap_allocations = [] { return g_heap_allocations.load(std::memory_order_relaxed); };
+  return options;
+}
+
+void expect_all_pass(const Report& report) {
+  EXPECT_TRUE(report.passed());
+  for (const Check& check : report.checks()) EXPECT_EQ(check.outcome, Outcome::Pass) << Report::line(check);
+}
+
+std::vector<std::string> subject_names() {
+  std::vector<std::string> names;
+  for (const Subject& subject : all_subjects()) {
+    if (names.empty() || names.back() != subject.name) names.push_back(subject.name);
+  }
+  return names;
+}
+
+class Conformance : public testing::TestWithParam<std::string> {};
+
+TEST_P(Conformance, KeepsEveryPromise) {
+  Options options = counting_options();
+  options.layer = GetParam().substr(GetParam().find(' ') + 1);
+  expect_all_pass(run(options));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, Conformance, testing::ValuesIn(subject_names()), [](const auto& info) {
+  std::string name = info.param;
+  for (char& c : name) {
+    if (c == ' ') c = '_';
+  }
+  return name;
+});
+
+TEST(Verify, UnknownLayerIsAnError) {
+  Options options;
+  options.layer = "mambo";
+  EXPECT_THROW(run(options), Error);
+}
+
+TEST(Cases, AllOfMambaPass) {
+  Report report;
+  verify_cases(STEPWELL_TEST_DATA "/golden/mamba", {}, report);
+  int groups = 0;
+  for (const Check& check : report.checks()) {
+    EXPECT_NE(check.outcome, Outcome::Fail) << Report::line(check);
+    if (check.subject == "cases selective_scan" || check.subject == "cases layer mamba") {
+      ++groups;
+      EXPECT_EQ(check.outcome, Outcome::Pass) << Report::line(check);
+    }
+  }
+  EXPECT_EQ(groups, 4);
+}
+
+TEST(Cases, AFolderWithoutCasesIsAnError) {
+  Report report;
+  EXPECT_THROW(verify_cases("/nonexistent", {}, report), Error);
+  EXPECT_THROW(verify_cases(STEPWELL_TEST_DATA "/verify", {}, report), Error);
+}
+
+}  // namespace
+}  // namespace stepwell::verify
