@@ -2,18 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/io/file.h"
 
+#include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "stepwell/core/error.h"
 
 #include "tests/io/temporary_folder.h"
+
+namespace {
+// Called in place of fsync while set; returns an errno.
+std::function<int()> fsync_hook;
+}  // namespace
+
+// Takes the place of the C library's in this binary.
+extern "C" int fsync(int descriptor) {
+  if (!fsync_hook) return static_cast<int>(::syscall(SYS_fsync, descriptor));
+  errno = fsync_hook();
+  return errno == 0 ? 0 : -1;
+}
 
 namespace stepwell {
 namespace {
@@ -91,6 +107,31 @@ TEST(AtomicFile, FullDiskLeavesTheOldFile) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(io::read_file(path, 10), "old");
+  EXPECT_EQ(folder.count(), 1);
+}
+
+TEST(AtomicFile, IsOnDiskBeforeTheRenameAndTheFolderAfterIt) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("f");
+  io::write_file(path, "old");
+  std::vector<std::string> seen;
+  fsync_hook = [&] {
+    seen.push_back(io::read_file(path, 10));
+    return 0;
+  };
+  io::write_file(path, "new");
+  fsync_hook = nullptr;
+  EXPECT_EQ(seen, (std::vector<std::string>{"old", "new"}));
+}
+
+TEST(AtomicFile, FailedFlushLeavesTheOldFile) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("f");
+  io::write_file(path, "old");
+  fsync_hook = [] { return EIO; };
+  expect_fault([&] { io::write_file(path, "new"); }, "cannot write to disk: Input/output error");
+  fsync_hook = nullptr;
   EXPECT_EQ(io::read_file(path, 10), "old");
   EXPECT_EQ(folder.count(), 1);
 }

@@ -146,6 +146,7 @@ TEST(FieldReport, P42_ShapeOverflowOrNegative) {
   expect_fault(with_shape("[4294967296,4294967296]"), "more than 2^57");
   expect_fault(with_shape("[0,18446744073709551615]"), "more than 2^57");
   expect_fault(with_shape("[4294967296,4294967296,0]"), "more than 2^57");
+  expect_fault(with_shape("[4294967296,0,4294967296]"), "more than 2^57");
   expect_fault(with_shape("[-1]"), "-1, expected a non-negative integer");
   expect_fault(with_shape("[1,1,1,1,1,1,4]"), "more than 6 dimensions");
   expect_fault(with_shape("4"), "expected '['");
