@@ -19,7 +19,7 @@ namespace stepwell::io {
 namespace {
 
 constexpr int kMaxDepth = 100;
-constexpr std::int64_t kLargestFile = 64 << 20;
+constexpr std::size_t kLargestText = 16 << 20;
 constexpr std::string_view kFloatKey = "__float__";
 constexpr std::pair<std::string_view, double> kNonFinite[] = {
     {"Infinity", std::numeric_limits<double>::infinity()},
@@ -221,11 +221,15 @@ class JsonWriter {
 }  // namespace
 
 Config parse_json(std::string_view text, std::string_view where, JsonDialect dialect) {
+  if (text.size() > kLargestText) {
+    fail(ErrorCode::File, where,
+         "has " + std::to_string(text.size()) + " bytes of JSON, expected at most " + std::to_string(kLargestText));
+  }
   return JsonParser(text, where, dialect).document();
 }
 
 Config read_json(const std::string& path, JsonDialect dialect) {
-  return parse_json(read_file(path, kLargestFile), path, dialect);
+  return parse_json(read_file(path, kLargestText), path, dialect);
 }
 
 std::string to_json(const Config& value, int indent) {

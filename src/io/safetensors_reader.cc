@@ -10,6 +10,7 @@
 #include "stepwell/io/safetensors.h"
 
 #include "io/json_lexer.h"
+#include "io/safetensors_format.h"
 
 namespace stepwell::io {
 
@@ -18,8 +19,6 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kLargestHeader = 100'000'000;  // the format's own limit
-constexpr std::string_view kMetadataKey = "__metadata__";
 
 std::optional<DType> dtype_from_name(std::string_view name) {
   constexpr DType kAll[] = {DType::F32, DType::F64, DType::BF16, DType::F16, DType::I8,
@@ -30,11 +29,12 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-// The string whose opening quote stands at `position` of a checked header, as written.
+// The string whose opening quote stands at `position` of a checked header, as written. Ends with the header at the
+// latest, even if somebody changes the file under the mapping.
 std::string_view raw_key(std::string_view header, std::size_t position) {
   const std::size_t begin = position + 1;
   std::size_t end = begin;
-  while (header[end] != '"') end += header[end] == '\\' ? 2 : 1;
+  while (end < header.size() && header[end] != '"') end += header[end] == '\\' ? 2 : 1;
   return header.substr(begin, end - begin);
 }
 
@@ -69,6 +69,10 @@ Shape read_shape(JsonLexer& lexer) {
     extents[rank++] = static_cast<std::int64_t>(extent);
   }
   return Shape(std::span<const std::int64_t>(extents, rank));
+}
+
+std::uint64_t byte_count(const TensorInfo& info) {
+  return static_cast<std::uint64_t>(info.shape.size() * dtype_size(info.dtype));
 }
 
 // Reads one tensor's description, {"dtype": …, "shape": […], "data_offsets": […]} in any order, nothing else.
@@ -170,7 +174,7 @@ class SafetensorsFile::Parser {
     if (info.end > size) {
       lexer_.fail("data_offsets " + offsets + " reach beyond the " + std::to_string(size) + " bytes of data");
     }
-    const auto expected = static_cast<std::uint64_t>(info.shape.size() * dtype_size(info.dtype));
+    const std::uint64_t expected = byte_count(info);
     if (info.end - info.begin != expected) {
       lexer_.fail(std::string(dtype_name(info.dtype)) + " " + info.shape.to_string() + " takes " +
                   std::to_string(expected) + " bytes, data_offsets " + offsets + " hold " +
@@ -282,6 +286,10 @@ TensorInfo SafetensorsFile::info(std::size_t i) const {
   lexer.expect(':');
   TensorInfo info = read_description(lexer);
   info.name = std::move(name);
+  // The places that were checked at opening, not what the mapping says now.
+  info.begin = entries_[i].begin;
+  info.end = entries_[i].end;
+  if (byte_count(info) != info.end - info.begin) fail(ErrorCode::File, where_, "was changed while it was open");
   return info;
 }
 

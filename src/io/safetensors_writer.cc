@@ -7,6 +7,7 @@
 #include "stepwell/io/safetensors.h"
 
 #include "io/json_lexer.h"
+#include "io/safetensors_format.h"
 
 namespace stepwell::io {
 
@@ -20,7 +21,7 @@ void check_tensors(const std::string& path, const std::vector<const NamedTensor*
     const std::string& name = entry->first;
     STEPWELL_CHECK(is_utf8(name), path, "the name of a tensor is not UTF-8");
     const std::string shown = "tensor " + quoted_for_message(name);
-    STEPWELL_CHECK(name != "__metadata__", path, shown + ": this name is reserved");
+    STEPWELL_CHECK(name != kMetadataKey, path, shown + ": this name is reserved");
     STEPWELL_CHECK(entry->second.defined(), path, shown + " has no storage");
     STEPWELL_CHECK(!previous || *previous != name, path, shown + " twice");
     previous = &name;
@@ -77,6 +78,9 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
   for (const NamedTensor* entry : by_name) append_description(header, *entry, begin[entry]);
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');
+  STEPWELL_CHECK(header.size() <= kLargestHeader, path,
+                 "names and metadata take " + std::to_string(header.size()) + " bytes, expected at most " +
+                     std::to_string(kLargestHeader));
 
   AtomicFile file(path);
   const std::uint64_t length = header.size();

@@ -15,7 +15,7 @@ namespace stepwell::io {
 
 namespace {
 
-constexpr std::int64_t kLargestFile = 1 << 20;
+constexpr std::size_t kLargestText = 1 << 20;
 
 [[noreturn]] void fail_at(std::string_view where, const toml::source_position& at, const std::string& message) {
   fail(ErrorCode::File, where,
@@ -88,6 +88,10 @@ Config convert(const toml::node& node, std::string_view where) {
 }  // namespace
 
 Config parse_toml(std::string_view text, std::string_view where) {
+  if (text.size() > kLargestText) {
+    fail(ErrorCode::File, where,
+         "has " + std::to_string(text.size()) + " bytes of TOML, expected at most " + std::to_string(kLargestText));
+  }
   check_key_lengths(text, where);
   try {
     return convert_table(toml::parse(text, where), where);
@@ -96,6 +100,6 @@ Config parse_toml(std::string_view text, std::string_view where) {
   }
 }
 
-Config read_toml(const std::string& path) { return parse_toml(read_file(path, kLargestFile), path); }
+Config read_toml(const std::string& path) { return parse_toml(read_file(path, kLargestText), path); }
 
 }  // namespace stepwell::io

@@ -79,6 +79,11 @@ TEST(Json, StopsAtItsDepthLimit) {
   EXPECT_NE(json_fault(objects).find("more than 100 levels"), std::string::npos);
 }
 
+TEST(Json, RefusesTextsOverItsLimit) {
+  EXPECT_EQ(json_fault(std::string((16 << 20) - 1, ' ') + "1"), "");
+  EXPECT_NE(json_fault(std::string(16 << 20, ' ') + "1").find("expected at most 16777216"), std::string::npos);
+}
+
 TEST(Json, WritesWhatItReads) {
   const Config v(Config::Object{
       {"null", Config()},

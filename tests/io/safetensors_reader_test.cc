@@ -121,6 +121,18 @@ TEST(SafetensorsReader, NamesTheNearestTensorForAnUnknownOne) {
   }
 }
 
+// Changing a mapped file in place is forbidden, but must not make anything read outside the file.
+TEST(SafetensorsReader, NoticesAHeaderThatChangesWhileOpen) {
+  std::string bytes = safetensors_bytes(R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})", "12345678");
+  const auto file = parse_safetensors(bytes);
+  bytes[bytes.find("U8")] = 'I';
+  EXPECT_EQ(file.tensor("w").dtype(), DType::I8);
+  bytes[bytes.find("[0,8]") + 3] = '9';
+  EXPECT_EQ(file.find("w")->end, 8u);
+  bytes[bytes.find("[8]") + 1] = '9';
+  EXPECT_THROW(file.find("w"), Error);
+}
+
 TEST(SafetensorsReader, RefusesBoolBytesOtherThanZeroAndOne) {
   const std::string header = R"({"m":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})";
   EXPECT_EQ(parse_safetensors(safetensors_bytes(header, std::string("\0\1\1", 3))).tensor("m").at(1), 1);

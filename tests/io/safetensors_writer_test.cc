@@ -98,6 +98,7 @@ TEST(SafetensorsWriter, RefusesWhatTheFormatCannotHold) {
   EXPECT_TRUE(refused({{"a", Tensor()}}));
   EXPECT_TRUE(refused({{"a", t}}, {{"\xED\xA0\x80", ""}}));
   EXPECT_TRUE(refused({{"a", t}}, {{"k", "\xC0\x80"}}));
+  EXPECT_TRUE(refused({{"a", t}}, {{"k", std::string(100'000'000, 'x')}}));
   EXPECT_EQ(folder.count(), 0);
 }
 

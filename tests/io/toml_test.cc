@@ -87,6 +87,11 @@ TEST(Toml, StopsAtItsDepthLimits) {
   EXPECT_NE(toml_fault(inline_tables), "");
 }
 
+TEST(Toml, RefusesTextsOverItsLimit) {
+  EXPECT_EQ(toml_fault(std::string(1 << 20, ' ')), "");
+  EXPECT_NE(toml_fault(std::string((1 << 20) + 1, ' ')).find("expected at most 1048576"), std::string::npos);
+}
+
 TEST(Toml, ReadsFiles) {
   TemporaryFolder folder;
   io::write_file(folder.file("r.toml"), "a = 1");

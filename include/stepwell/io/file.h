@@ -12,8 +12,8 @@
 namespace stepwell::io {
 
 // The bytes of a whole regular file, mapped read-only. Copies share the mapping, which lives as long as any of them or
-// any owner() does. The file must not be shortened by anyone meanwhile (the system then kills readers with SIGBUS);
-// replacing it by renaming, as AtomicFile does, is safe.
+// any owner() does. The file must not be changed in place meanwhile (of a shortened one the system kills readers with
+// SIGBUS); replacing it by renaming, as AtomicFile does, is safe.
 class MappedFile {
  public:
   // Throws Error (File) naming the path: missing, unreadable, a folder, a device.

@@ -16,10 +16,10 @@ enum class JsonDialect { Strict, Config };
 // Reads one JSON value. Numbers without fraction and exponent that fit 64 bits are integers, others doubles; in both
 // dialects the object {"__float__": "Infinity"} (or "-Infinity", "NaN"), which newer checkpoints use, is that number.
 // Throws Error (File) naming `where`, line and column: whatever the grammar forbids, a key that is twice in an object,
-// numbers beyond the range of double, more than 100 levels.
+// numbers beyond the range of double, more than 100 levels. Texts of more than 16 MiB are refused.
 Config parse_json(std::string_view text, std::string_view where, JsonDialect dialect = JsonDialect::Strict);
 
-// parse_json on a file of at most 64 MiB.
+// parse_json on a file.
 Config read_json(const std::string& path, JsonDialect dialect = JsonDialect::Strict);
 
 // Standard JSON that parse_json turns into an equal Config: keys in order, doubles in the fewest digits that read back
