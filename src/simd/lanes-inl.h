@@ -94,16 +94,17 @@ HWY_INLINE void store_tail(Vec<T> v, T* p, std::int64_t n) {
 #endif
 }
 
-// load_tail and store_tail that take a full vector too: lanes i … of p, n ≥ 1 of them counting.
+// load_tail and store_tail for any n: a full vector, a part of one, or nothing (n ≤ 0).
 template <class T>
 HWY_INLINE Vec<T> load_part(const T* p, std::int64_t n) {
-  return n >= kWidth<T> ? load(p) : load_tail(p, n);
+  if (n >= kWidth<T>) return load(p);
+  return n > 0 ? load_tail(p, n) : zero<T>();
 }
 template <class T>
 HWY_INLINE void store_part(Vec<T> v, T* p, std::int64_t n) {
   if (n >= kWidth<T>) {
     store(v, p);
-  } else {
+  } else if (n > 0) {
     store_tail(v, p, n);
   }
 }

@@ -14,15 +14,6 @@ namespace stepwell::ops::HWY_NAMESPACE {
 using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this target
 
 template <class T>
-HWY_INLINE void store_part(Vec<T> v, T* p, std::int64_t n) {
-  if (n >= kWidth<T>) {
-    store<T>(v, p);
-  } else if (n > 0) {
-    store_tail<T>(v, p, n);
-  }
-}
-
-template <class T>
 void attention_forward_t(const AttentionHead<T>& head, T* S, T* y, std::int64_t y_stride) {
   const std::int64_t row = padded_columns(head.V);
   const Vec<T> decay = set(head.decay), scale = set(head.scale);

@@ -204,7 +204,7 @@ void scan_backward_t(const ScanBackward<T>& work, Arena& scratch) {
   ArenaScope scope(scratch);
   const ScanBlock<T>& in = work.in;
   const std::int64_t rows = work.tokens * kBlock, state = in.N * kBlock;
-  SpanBuffers<T> span;
+  SpanBuffers<T> span{};
   for (T** array : {&span.tile.u, &span.tile.steps, &span.tile.inputs, &span.grad_q, &span.gate_slope, &span.through_B,
                     &span.through_step}) {
     *array = scratch.allocate<T>(rows);

@@ -54,10 +54,9 @@ class BackwardPass {
         chunks_(chunks_per_group_ * blocks_.groups) {}
 
   void run() {
-    if (blocks_.count() == 0) return;
     total_ = ctx_.scratch().allocate<T>(blocks_.count() * carried_size_);
     std::fill_n(total_, blocks_.count() * carried_size_, T(0));
-    const std::int64_t wave = std::max<std::int64_t>(1, kWavePairs / chunks_);
+    const std::int64_t wave = std::max<std::int64_t>(1, kWavePairs / std::max<std::int64_t>(1, chunks_));
     for (std::int64_t s = 0; s < segments_.count(); s += wave) run_wave(s, std::min(wave, segments_.count() - s));
     ctx_.parallel_for(blocks_.count(), [this](std::int64_t block, Arena&) { write_totals(block); });
   }
