@@ -106,7 +106,7 @@ Mamba::Mamba(const MambaConfig& config, const Rng& rng) : config_(resolved(confi
   if (c.bias) out_proj_bias_ = &add_parameter("out_proj.bias", zeros(c.d_model), false);
 }
 
-Variable Mamba::decay_rates(Context& ctx) const { return scale(ctx, exp(ctx, A_log_->value), -1.0); }
+Variable Mamba::decay_rates(Context& ctx) const { return decay_rate(ctx, A_log_->value); }
 
 void Mamba::derive(Context& ctx) {
   NoGrad constant;
