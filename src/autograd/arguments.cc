@@ -63,10 +63,10 @@ Tensor foldable(Context& ctx, const Tensor& t) {
   return t;
 }
 
-Tensor writable_state(Context& ctx, Variable&& state, const Shape& shape, DType dtype, bool reuse) {
+Tensor writable_state(Context& ctx, Variable&& state, const Shape& shape, DType dtype) {
   Tensor t = std::move(state).take();
   if (!t.defined()) return Tensor::zeros(ctx, shape, dtype);
-  return reuse && t.is_unique() && t.is_contiguous() ? t : t.clone(ctx);
+  return t.is_unique() && t.is_contiguous() ? t : t.clone(ctx);
 }
 
 }  // namespace stepwell::autograd

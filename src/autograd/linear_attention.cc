@@ -87,8 +87,8 @@ std::pair<Variable, Variable> linear_attention(Context& ctx, const Variable& q, 
   const AttentionTensors tensors{q.value(), k.value(), v.value(), decay, scale};
   const bool recorded = kRecords && recording({&q, &k, &v, &state});
   const Variable incoming = recorded ? state : Variable();
-  const Tensor last = autograd::writable_state(
-      ctx, std::move(state), {segments.count(), q.size(1), q.size(2), v.size(2)}, q.dtype(), !recorded);
+  const Tensor last =
+      autograd::writable_state(ctx, std::move(state), {segments.count(), q.size(1), q.size(2), v.size(2)}, q.dtype());
   const Tensor y = Tensor::empty(ctx, v.shape(), v.dtype());
   dispatch_float(q.dtype(), kWhere, [&]<class T>(T) {
     ops::linear_attention<T>(ctx, views<T>(tensors), segments, per_head(last).view<T, 3>(), y.view<T, 3>());

@@ -130,7 +130,7 @@ std::pair<Variable, Variable> selective_scan(Context& ctx, const SelectiveScanAr
   const bool recorded = kRecords && recording({&in.u, &in.dt, &in.A, &in.B, &in.C, &in.z, &in.D, &in.dt_bias, &h});
   const Variable before = recorded ? h : Variable();
   const Shape state_shape = {segments.count(), in.A.size(1), in.u.size(1)};
-  const Tensor last = autograd::writable_state(ctx, std::move(h), state_shape, in.u.dtype(), !recorded);
+  const Tensor last = autograd::writable_state(ctx, std::move(h), state_shape, in.u.dtype());
   const Tensor y = Tensor::empty(ctx, in.u.shape(), in.u.dtype());
   dispatch_float(in.u.dtype(), kWhere, [&]<class T>(T) {
     ops::selective_scan<T>(ctx, views<T>(tensors), segments, last.view<T, 3>(), y.view<T, 2>());

@@ -82,7 +82,7 @@ std::pair<Variable, Variable> short_conv(Context& ctx, const Variable& x, const 
   const Tensor kernel = weight.value().contiguous(ctx).reshape({D, K});
   const bool recorded = kRecords && recording({&x, &weight, &bias, &state});
   const Variable incoming = recorded ? state : Variable();
-  const Tensor next = autograd::writable_state(ctx, std::move(state), {segments.count(), K, D}, x.dtype(), !recorded);
+  const Tensor next = autograd::writable_state(ctx, std::move(state), {segments.count(), K, D}, x.dtype());
   const Tensor y = Tensor::empty(ctx, x.shape(), x.dtype());
   dispatch_float(x.dtype(), kWhere, [&]<class T>(T) {
     ops::short_conv<T>(ctx, inputs<T>(x.value(), kernel, bias.value(), activation), segments, next.view<T, 3>(),

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +26,14 @@ inline void expect_gradients(const std::function<Variables(Context&, const Varia
   const GradcheckResult result = gradcheck(ctx, [&](const Variables& v) { return f(ctx, v); }, inputs);
   EXPECT_TRUE(result.passed) << result.to_string();
   EXPECT_GE(result.checked, checked) << result.to_string();
+}
+
+// Equal to 1e-13 of the largest entry.
+inline void expect_close(const Tensor& got, const Tensor& expected) {
+  ASSERT_EQ(got.shape(), expected.shape());
+  double largest = 0;
+  for (std::int64_t i = 0; i < expected.numel(); ++i) largest = std::max(largest, std::fabs(expected.at(i)));
+  for (std::int64_t i = 0; i < expected.numel(); ++i) EXPECT_NEAR(got.at(i), expected.at(i), 1e-13 * largest) << i;
 }
 
 // Every output and gradient of f has the same bits for 1, 2 and 4 threads as on a serial context, recorded or not, in

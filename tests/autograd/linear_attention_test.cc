@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/linear_attention/reference.h"
 #include "tests/autograd/carried_state.h"
 
 namespace stepwell {
@@ -40,6 +41,25 @@ TEST(LinearAttention, OneOutputAloneAndSharedUse) {
                          linear_attention(ctx, v[0], v[0], v[0], decay, 1, {}, Segments::uniform(1, 4)).second};
       },
       {{"x", random_tensor({4, 2, 3}, 1)}});
+}
+
+TEST(LinearAttention, HasTheValuesOfTheReference) {
+  Context ctx = Context::serial();
+  const std::vector<std::int64_t> offsets = {0, 2, 2, 7};
+  const Segments segments = Segments::from_offsets(offsets, 7);
+  const Tensor q = random_tensor({7, 2, 3}, 1), k = random_tensor({7, 2, 3}, 2), v = random_tensor({7, 2, 5}, 3),
+               decay = random_tensor({2}, 4, 0, 1), state = random_tensor({3, 2, 3, 5}, 5);
+  const auto [y, last] = linear_attention(ctx, q, k, v, decay, 0.7, state, segments);
+  const Tensor expected = Tensor::empty({7, 2, 5}, DType::F64), after = state.clone();
+  const ops::LinearAttentionInputs<double> in{.q = q.view<const double, 3>(),
+                                              .k = k.view<const double, 3>(),
+                                              .v = v.view<const double, 3>(),
+                                              .decay = decay.data<double>(),
+                                              .scale = 0.7};
+  ops::reference::linear_attention<double>(in, segments, after.reshape({6, 3, 5}).view<double, 3>(),
+                                           expected.view<double, 3>());
+  expect_close(y.value(), expected);
+  expect_close(last.value(), after);
 }
 
 CarriedCase carried_case() {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/selective_scan/reference.h"
 #include "tests/autograd/carried_state.h"
 
 namespace stepwell {
@@ -83,6 +84,45 @@ TEST(SelectiveScan, OneOutputAloneSlicesAndSharedUse) {
                          selective_scan(ctx, in, {}, Segments::uniform(1, 4)).second};
       },
       {{"u", random_tensor({4, 2}, 1)}, {"A", random_tensor({2, 3}, 2, -2, -0.1)}, {"BC", random_tensor({4, 6}, 3)}});
+}
+
+TEST(SelectiveScan, HasTheValuesOfTheReference) {
+  Context ctx = Context::serial();
+  for (const bool constant : {false, true}) {
+    for (const bool softplus : {false, true}) {
+      for (const auto discretisation : {Discretisation::Euler, Discretisation::ZeroOrder}) {
+        const ScanShape shape{{0, 2, 2, 7}, 4, 3, constant ? -1 : 2};
+        const Segments segments = Segments::from_offsets(shape.offsets, 7);
+        std::vector<Tensor> t;
+        Variables constants;
+        for (const GradcheckInput& input : scan_inputs(shape, true)) {
+          t.push_back(input.value);
+          constants.push_back(input.value);
+        }
+        SelectiveScanArguments given = arguments(constants);
+        given.softplus = softplus;
+        given.constant_bc = constant;
+        given.discretisation = discretisation;
+        const auto [y, last] = selective_scan(ctx, given, t[8], segments);
+        const Tensor expected = Tensor::empty({7, 4}, DType::F64), after = t[8].clone();
+        const auto map = [](const Tensor& m) { return m.rank() == 3 ? m : m.reshape({m.size(0), 1, m.size(1)}); };
+        const ops::SelectiveScanInputs<double> in{.u = t[0].view<const double, 2>(),
+                                                  .dt = t[1].view<const double, 2>(),
+                                                  .A = t[2].view<const double, 2>(),
+                                                  .B = map(t[3]).view<const double, 3>(),
+                                                  .C = map(t[4]).view<const double, 3>(),
+                                                  .z = t[5].view<const double, 2>(),
+                                                  .D = t[6].data<double>(),
+                                                  .dt_bias = t[7].data<double>(),
+                                                  .softplus = softplus,
+                                                  .constant_bc = constant,
+                                                  .discretisation = discretisation};
+        ops::reference::selective_scan<double>(in, segments, after.view<double, 3>(), expected.view<double, 2>());
+        expect_close(y.value(), expected);
+        expect_close(last.value(), after);
+      }
+    }
+  }
 }
 
 CarriedCase carried_case() {

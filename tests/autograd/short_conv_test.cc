@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/short_conv/reference.h"
 #include "tests/autograd/carried_state.h"
 
 namespace stepwell {
@@ -42,6 +43,25 @@ TEST(ShortConv, TakesSlicesAndOneOutputAlone) {
                          short_conv(ctx, z, v[1], {}, v[2], Segments::uniform(1, 4)).second};
       },
       {{"xz", random_tensor({4, 6}, 1)}, {"weight", random_tensor({3, 4}, 2)}, {"state", random_tensor({1, 4, 3}, 3)}});
+}
+
+TEST(ShortConv, HasTheValuesOfTheReference) {
+  Context ctx = Context::serial();
+  const std::vector<std::int64_t> offsets = {0, 2, 2, 7};
+  const Segments segments = Segments::from_offsets(offsets, 7);
+  const Tensor x = random_tensor({7, 3}, 1), weight = random_tensor({3, 4}, 2), bias = random_tensor({3}, 3),
+               state = random_tensor({3, 4, 3}, 4);
+  for (const Activation activation : {Activation::None, Activation::Silu}) {
+    const auto [y, last] = short_conv(ctx, x, weight.reshape({3, 1, 4}), Variable(bias), state, segments, activation);
+    const Tensor expected = Tensor::empty({7, 3}, DType::F64), after = state.clone();
+    const ops::ShortConvInputs<double> in{.x = x.view<const double, 2>(),
+                                          .weight = weight.view<const double, 2>(),
+                                          .bias = bias.data<double>(),
+                                          .activation = activation};
+    ops::reference::short_conv<double>(in, segments, after.view<double, 3>(), expected.view<double, 2>());
+    expect_close(y.value(), expected);
+    expect_close(last.value(), after);
+  }
 }
 
 CarriedCase carried_case(Activation activation) {
