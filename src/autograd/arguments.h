@@ -32,8 +32,8 @@ Shape with_last(const Shape& shape, std::int64_t last);
 // The tensor itself if its leading dimensions fold into evenly spaced rows, or else a contiguous copy.
 Tensor foldable(Context& ctx, const Tensor& t);
 
-// A state to write the next one into: zeros if undefined; the incoming memory itself if nobody else holds it (a function
-// that records does, for its adjoint); otherwise a copy.
+// A state to write the next one into: zeros if undefined; the incoming memory itself if nobody else holds it (a
+// function that records does, for its adjoint); otherwise a copy.
 Tensor writable_state(Context& ctx, Variable&& state, const Shape& shape, DType dtype);
 
 }  // namespace stepwell::autograd
