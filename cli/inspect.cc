@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "stepwell/io/json.h"
 #include "stepwell/io/safetensors.h"
 #include "stepwell/io/seal.h"
+#include "stepwell/models/model.h"
 #include "stepwell/train/trainer.h"
 
 #include "cli/command.h"
@@ -40,10 +42,15 @@ class Report {
  public:
   explicit Report(bool json) : json_(json) {}
 
-  void tensors(const std::string& path) {
+  // With the parameters of the model that the file holds: also which of them weight decay applies to.
+  void tensors(const std::string& path, const models::Model* model = nullptr) {
     const auto file = io::SafetensorsFile::open(path);
     begin(path);
-    Table table({"tensor", "type", "shape", ">elements"});
+    std::map<std::string, bool> decay;
+    if (model) {
+      for (const layers::Parameter* p : model->parameters()) decay[p->name] = p->decay;
+    }
+    Table table({"tensor", "type", "shape", ">elements", model ? "weight decay" : ""});
     Config::Array list;
     std::int64_t elements = 0, bytes = 0;
     for (std::size_t i = 0; i < file.size(); ++i) {
@@ -51,11 +58,16 @@ class Report {
       const std::int64_t n = info.shape.size();
       elements += n;
       bytes += static_cast<std::int64_t>(info.end - info.begin);
-      table.row({printable(info.name), std::string(dtype_name(info.dtype)), info.shape.to_string(), with_commas(n)});
+      const auto found = decay.find(info.name);
+      table.row({printable(info.name), std::string(dtype_name(info.dtype)), info.shape.to_string(), with_commas(n),
+                 found == decay.end() ? ""
+                 : found->second      ? "yes"
+                                      : "no"});
       Config::Array shape;
       for (const std::int64_t extent : info.shape.extents()) shape.emplace_back(extent);
-      list.emplace_back(
-          Config::Object{{"name", info.name}, {"dtype", std::string(dtype_name(info.dtype))}, {"shape", shape}});
+      Config::Object entry{{"name", info.name}, {"dtype", std::string(dtype_name(info.dtype))}, {"shape", shape}};
+      if (found != decay.end()) entry.emplace_back("weight_decay", found->second);
+      list.emplace_back(std::move(entry));
     }
     Config metadata(Config::Object{});
     for (const auto& [key, value] : file.metadata()) metadata.set(key, value);
@@ -116,7 +128,10 @@ int inspect_command(const std::string& path, bool json) {
   }
   std::sort(tensors.begin(), tensors.end());
   report.config(io::join_path(folder, "config.json"));
-  for (const std::string& file : tensors) report.tensors(file);
+  const auto model = models::load_model(folder);
+  for (const std::string& file : tensors) {
+    report.tensors(file, file == io::join_path(folder, "model.safetensors") ? model.get() : nullptr);
+  }
   return report.finish();
 }
 

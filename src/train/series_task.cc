@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "stepwell/autograd/functions.h"
@@ -25,16 +26,17 @@ SeriesTask::SeriesTask(std::vector<double> values, double fraction, std::int64_t
          std::to_string(trained_) + " values to train on, expected at least " + std::to_string(length + 1) +
              " for sequences of length " + std::to_string(length) + ": give more values or set train.length lower");
   }
+  const auto trained = std::span(raw_).first(trained_);
+  const auto [lowest, highest] = std::minmax_element(trained.begin(), trained.end());
+  const auto count = static_cast<double>(trained_);
   double mean = 0, variance = 0;
-  for (std::size_t i = 0; i < trained_; ++i) mean += raw_[i] / static_cast<double>(trained_);
-  for (std::size_t i = 0; i < trained_; ++i) {
-    variance += (raw_[i] - mean) * (raw_[i] - mean) / static_cast<double>(trained_);
-  }
+  for (const double x : trained) mean += x / count;
+  for (const double x : trained) variance += (x - mean) * (x - mean) / count;
   deviation_ = std::sqrt(variance);
-  if (!(deviation_ > 0) || !std::isfinite(deviation_)) {
+  if (*lowest == *highest || !(deviation_ > 0) || !std::isfinite(deviation_)) {
     fail(ErrorCode::File, "series",
-         "the values to train on have standard deviation " + std::to_string(deviation_) +
-             ", expected a positive number");
+         "the values to train on run from " + std::to_string(*lowest) + " to " + std::to_string(*highest) +
+             ", expected more than one value and a finite variance");
   }
   for (const double x : raw_) values_.push_back(static_cast<float>((x - mean) / deviation_));
 }

@@ -143,6 +143,20 @@ TEST(Cli, TrainsEvaluatesAndGenerates) {
   expect_failure(tiny(scratch, "run"), "holds a run already");
 }
 
+TEST(Cli, TrainsAForecaster) {
+  const ScratchFolder scratch;
+  std::string csv = "time,level\n";
+  for (int i = 0; i < 300; ++i) csv += std::to_string(i) + "," + std::to_string((i * i) % 17) + "\n";
+  scratch.write("data.csv", csv);
+  const CommandResult trained =
+      run_stepwell({"train", "--csv", scratch.path("data.csv"), "--column", "level", "--out", scratch.path("run"),
+                    "--set", "train.steps=10", "--set", "train.length=16", "--set", "model.width=8"});
+  EXPECT_EQ(trained.status, 0) << trained.err;
+  EXPECT_PRED2(contains, trained.out, "persistence");
+  EXPECT_EQ(run_stepwell({"eval", scratch.path("run")}).out, trained.out);
+  expect_failure({"generate", scratch.path("run")}, "expected a language model");
+}
+
 TEST(Cli, ASavedStreamContinuesWithTheSameBytes) {
   const ScratchFolder scratch;
   scratch.write("text", train::small_text());

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "stepwell/models/model.h"
 #include "stepwell/simd/isa.h"
 
 namespace stepwell::train {
@@ -161,6 +162,32 @@ TEST(FieldReport, P37_NoWeightDecayOnMarkedParameters) {
       ASSERT_NEAR(after.at(k), before[i].at(k) * std::pow(1 - 1e-3, 100), 100 * 0x1p-24) << f.owned[i].name;
     }
   }
+}
+
+TEST(FieldReport, P37_NoWeightDecayOnTheSpecialParametersOfAMambaModel) {
+  Context ctx = Context::serial();
+  Config config;
+  config.set("type", "causal_lm");
+  config.set("width", 8);
+  const auto model = models::make_model(config, Rng(1));
+  const auto before = copy_of(model->named_parameters());
+  Adam adam(model->parameters(), {.weight_decay = 0.1});
+  std::vector<Tensor> zeros;
+  for (const auto& [name, tensor] : before) zeros.push_back(Tensor::zeros(tensor.shape()));
+  for (int step = 0; step < 100; ++step) adam.step(ctx, zeros, 1e-2);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto& [name, old] = before[i];
+    const Tensor now = model->named_parameters()[i].second;
+    const bool special = name.ends_with("A_log") || name.ends_with(".D") || name.ends_with("bias") ||
+                         name.ends_with("norm.weight") || name.ends_with("norm_f.weight");
+    EXPECT_EQ(now.same_bits(old), special) << name;
+    kept += special;
+    if (!special) {
+      EXPECT_NEAR(now.at(0), 0.9048 * old.at(0), 1e-4 * std::fabs(old.at(0))) << name;
+    }
+  }
+  EXPECT_EQ(kept, 2u * 5 + 1);  // A_log, D, dt_proj.bias, conv1d.bias, norm.weight of two layers; norm_f.weight
 }
 
 TEST(Adam, SkipsANonFiniteGradientKeepingEveryBit) {

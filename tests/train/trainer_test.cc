@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "stepwell/core/error.h"
+#include "stepwell/io/safetensors.h"
 
 #include "tests/train/killed_child.h"
 #include "tests/train/scratch_folder.h"
@@ -83,6 +84,15 @@ TEST(Trainer, LearnsAndLeavesACompleteRunFolder) {
   const Recipe as_run = load_recipe(runs.path("run"));
   EXPECT_EQ(as_run.steps, kSteps);
   EXPECT_NE(as_run.model.find("norm_eps"), nullptr) << "options of the model that were left out are missing";
+}
+
+TEST(FieldReport, P9_TrainedParametersStayInF32) {
+  const Runs runs;
+  runs.straight("run");
+  const auto model = models::load_model(runs.last_checkpoint("run"));
+  for (const auto& [name, tensor] : model->named_parameters()) EXPECT_EQ(tensor.dtype(), DType::F32) << name;
+  const auto file = io::SafetensorsFile::open(runs.last_checkpoint("run") + "/model.safetensors");
+  for (std::size_t i = 0; i < file.size(); ++i) EXPECT_EQ(file.info(i).dtype, DType::F32) << file.info(i).name;
 }
 
 TEST(Trainer, GivesTheSameBytesForAnyNumberOfThreads) {

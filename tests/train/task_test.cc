@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include "stepwell/train/task.h"
+
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "stepwell/autograd/functions.h"
+#include "stepwell/core/error.h"
+#include "stepwell/train/text.h"
+
+#include "tests/train/scratch_folder.h"
+#include "tests/train/small_run.h"
+
+namespace stepwell::train {
+namespace {
+
+std::unique_ptr<models::Model> tiny_model(const char* type) {
+  Config config;
+  config.set("type", type);
+  config.set("width", 6);
+  config.set_path("mixer_options.init", "active");
+  return models::make_model(config, Rng(3));
+}
+
+// A series of `n` values: a wave and a little of what no wave has.
+std::string series(int n) {
+  std::string csv = "t,x\n";
+  for (int i = 0; i < n; ++i) {
+    csv += std::to_string(i) + "," + std::to_string(5 + 2 * std::sin(0.3 * i) + 0.01 * (i * 37 % 11)) + "\n";
+  }
+  return csv;
+}
+
+Recipe series_recipe(const ScratchFolder& scratch, int n, double fraction = 0.25, std::int64_t length = 8) {
+  scratch.write("data.csv", series(n));
+  Recipe recipe;
+  recipe.csv = scratch.path("data.csv");
+  recipe.column = "x";
+  recipe.hold_out_fraction = fraction;
+  recipe.length = length;
+  return recipe;
+}
+
+// Windows are numbered over the run: how they are grouped into passes does not change them.
+void expect_windows_do_not_depend_on_grouping(const Task& task, const models::Model& model) {
+  Context ctx = Context::serial();
+  const double together = task.loss(ctx, model, 5, 4, nullptr).value().at(0);
+  const double first = task.loss(ctx, model, 5, 2, nullptr).value().at(0);
+  const double second = task.loss(ctx, model, 7, 2, nullptr).value().at(0);
+  EXPECT_NEAR(together, (first + second) / 2, 1e-6 * together);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first, task.loss(ctx, model, 5, 2, nullptr).value().at(0));
+}
+
+TEST(TextTask, DrawsWindowsByNumber) {
+  const ScratchFolder scratch;
+  scratch.write("text", small_text());
+  const auto task = make_task(small_recipe(scratch.path("text"), 1));
+  expect_windows_do_not_depend_on_grouping(*task, *tiny_model("causal_lm"));
+}
+
+TEST(TextTask, CountsBitsAlongWholeDocuments) {
+  const auto model = tiny_model("causal_lm");
+  Context ctx = Context::serial();
+  const std::string document = small_text().substr(0, 2500);  // three segments
+  const Tensor input = Tensor::empty({1, 2500}, DType::I64), target = Tensor::empty({2500}, DType::I64);
+  for (std::size_t t = 0; t < document.size(); ++t) {
+    input.data<std::int64_t>()[t] = t ? document[t - 1] : '\n';
+    target.data<std::int64_t>()[t] = document[t];
+  }
+  const NoGrad no_grad;
+  models::States states;
+  const Variable logits = model->forward(ctx, input, states);
+  const double nats = cross_entropy(ctx, reshape(ctx, logits, {2500, 256}), target).value().at(0);
+  const double expected = nats * 2500 / std::numbers::ln2;
+  EXPECT_NEAR(document_bits(ctx, *model, document), expected, 1e-6 * expected);
+  EXPECT_EQ(document_bits(ctx, *model, ""), 0);
+}
+
+TEST(TextTask, EvaluatesAnEqualShareOfEveryDocument) {
+  const ScratchFolder scratch;
+  scratch.write("a", small_text());
+  scratch.write("held-1", std::string(300, 'x'));
+  scratch.write("held-2", std::string(50, 'y'));
+  Recipe recipe = small_recipe(scratch.path(""), 1);
+  recipe.hold_out = "held-*";
+  const auto task = make_task(recipe);
+  const auto model = tiny_model("causal_lm");
+  Context ctx = Context::serial();
+  const Figures all = task->evaluate(ctx, *model, 0), some = task->evaluate(ctx, *model, 200);
+  EXPECT_EQ(all.at(0).first, "bits_per_byte");
+  EXPECT_EQ(all.at(2).second, 350);
+  EXPECT_EQ(some.at(2).second, 150);
+  const double bits =
+      document_bits(ctx, *model, std::string(300, 'x')) + document_bits(ctx, *model, std::string(50, 'y'));
+  EXPECT_NEAR(all.at(0).second, bits / 350, 1e-9 * bits);
+  const Unigram unigram(small_text());
+  EXPECT_NEAR(some.at(1).second, (100 * unigram.bits('x') + 50 * unigram.bits('y')) / 150, 1e-9);
+}
+
+TEST(TextTask, ChangedDataHaveAnotherFingerprint) {
+  const ScratchFolder scratch;
+  scratch.write("a", small_text());
+  scratch.write("held-1", "xy");
+  scratch.write("held-2", "z");
+  Recipe recipe = small_recipe(scratch.path(""), 1);
+  recipe.hold_out = "held-*";
+  const std::string before = make_task(recipe)->fingerprint();
+  EXPECT_EQ(make_task(recipe)->fingerprint(), before);
+  scratch.write("held-1", "x");
+  scratch.write("held-2", "yz");
+  EXPECT_NE(make_task(recipe)->fingerprint(), before);
+}
+
+TEST(SeriesTask, DrawsWindowsByNumber) {
+  const ScratchFolder scratch;
+  const auto task = make_task(series_recipe(scratch, 100));
+  expect_windows_do_not_depend_on_grouping(*task, *tiny_model("forecaster"));
+}
+
+TEST(SeriesTask, MeasuresInTheSeriesOwnUnits) {
+  const ScratchFolder scratch;
+  const auto task = make_task(series_recipe(scratch, 4000));
+  const auto model = tiny_model("forecaster");
+  for (layers::Parameter* p : model->parameters()) {  // predicts the mean, whatever it sees
+    if (p->name == "out_proj.weight") p->set(Tensor::zeros(p->value.shape()));
+  }
+  Context ctx = Context::serial();
+  const Figures figures = task->evaluate(ctx, *model, 0);
+  EXPECT_EQ(figures.at(2).second, 999);          // 1,000 held out, one of them without one before it
+  EXPECT_NEAR(figures.at(0).second, 2.0, 0.05);  // variance of 2 sin
+  // (2 sin a − 2 sin b)² is 8 sin²(0.15) cos² on average, and the rest's steps of 0.04 or 0.07.
+  EXPECT_NEAR(figures.at(1).second, 8 * std::pow(std::sin(0.15), 2) + 0.002, 0.003);
+  EXPECT_EQ(task->evaluate(ctx, *model, 10).at(2).second, 10);
+}
+
+TEST(SeriesTask, RefusesTooLittleAndConstantData) {
+  const ScratchFolder scratch;
+  EXPECT_THROW(make_task(series_recipe(scratch, 10)), Error);
+  EXPECT_NO_THROW(make_task(series_recipe(scratch, 12)));
+  const Recipe recipe = series_recipe(scratch, 12);
+  scratch.write("data.csv", "x\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n");
+  EXPECT_THROW(make_task(recipe), Error);
+  Context ctx = Context::serial();
+  EXPECT_TRUE(make_task(series_recipe(scratch, 20, 0))->evaluate(ctx, *tiny_model("forecaster"), 0).empty());
+}
+
+}  // namespace
+}  // namespace stepwell::train
