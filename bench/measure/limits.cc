@@ -67,6 +67,15 @@ double stream_rate(int threads, Body&& body) {
   return median(rates);
 }
 
+// Calls of `body(task)` a second, one task for each thread at once.
+template <class Body>
+double rate_of(Context& ctx, Body&& body) {
+  const bool one = ctx.threads() == 1;
+  const double start = one ? thread_seconds() : wall_seconds();
+  ctx.parallel_for(ctx.threads(), [&](std::int64_t task, Arena&) { body(task); });
+  return ctx.threads() / ((one ? thread_seconds() : wall_seconds()) - start);
+}
+
 }  // namespace
 
 double thread_seconds() { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
@@ -79,31 +88,35 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-double measure_fma() {
-  const double start = thread_seconds();
-  sink = fma_loop(kFmaRounds);
-  return static_cast<double>(kFmaRounds * kFmaChains) / (thread_seconds() - start);
+double measure_fma(Context& ctx) {
+  return rate_of(ctx, [](std::int64_t) { sink = fma_loop(kFmaRounds); }) * static_cast<double>(kFmaRounds * kFmaChains);
 }
 
-double measure_l2() {
-  static std::vector<float> array(kL2Count, 1.0f);
+double measure_l2(Context& ctx) {
   constexpr int kPasses = 100;
-  rewrite(array.data(), kL2Count);
-  const double start = thread_seconds();
-  for (int i = 0; i < kPasses; ++i) rewrite(array.data(), kL2Count);
-  return static_cast<double>(kL2Count * 4 * kPasses) / (thread_seconds() - start);
+  std::vector<std::vector<float>> arrays(static_cast<std::size_t>(ctx.threads()), std::vector<float>(kL2Count, 1.0f));
+  return rate_of(ctx,
+                 [&](std::int64_t task) {
+                   float* const data = arrays[static_cast<std::size_t>(task)].data();
+                   for (int i = 0; i < kPasses; ++i) rewrite(data, kL2Count);
+                 }) *
+         (4.0 * kL2Count * kPasses);
 }
 
 Limits measure_limits(int threads, bool memory) {
   Limits limits;
   limits.isa = simd::isa_name(simd::current_isa());
   limits.lanes = lanes_f32();
-  std::vector<double> fma, l2;
+  limits.threads = threads;
+  Context one = Context::serial(), all = Context::parallel(threads);
+  std::vector<double> fma, fma_all, l2;
   for (int i = 0; i < kRounds; ++i) {
-    fma.push_back(measure_fma());
-    l2.push_back(measure_l2());
+    fma.push_back(measure_fma(one));
+    fma_all.push_back(measure_fma(all));
+    l2.push_back(measure_l2(one));
   }
   limits.fma = median(fma);
+  limits.fma_all = median(fma_all);
   limits.l2 = median(l2);
   if (!memory) return limits;
   const StreamArray from, to;

@@ -9,8 +9,10 @@ namespace stepwell::bench {
 
 std::string limits_text(const Limits& limits) {
   std::string text = fmt::format(
-      "instruction set {} ({} f32 lanes)   FMA peak {:.1f} GF/s, one thread   L2 rewrite {:.1f} GB/s each way\n",
-      limits.isa, limits.lanes, limits.fma_flops() * 1e-9, limits.l2 * 1e-9);
+      "instruction set {} ({} f32 lanes); the limit of an op is what its vectors of that many lanes allow\n"
+      "FMA peak {:.1f} GF/s with one thread, {:.1f} GF/s with {}; L2 rewrite {:.1f} GB/s each way\n",
+      limits.isa, limits.lanes, limits.flops(limits.fma) * 1e-9, limits.flops(limits.fma_all) * 1e-9, limits.threads,
+      limits.l2 * 1e-9);
   for (std::size_t t = 0; t < limits.memory_read.size(); ++t) {
     text += fmt::format("memory, {} thread{}: read {:.1f} GB/s, copy {:.1f} GB/s each way\n", t + 1, t ? "s" : "",
                         limits.memory_read[t] * 1e-9, limits.memory_copy[t] * 1e-9);
@@ -56,7 +58,9 @@ std::string json_text(const Limits& limits, const std::vector<Record>& records) 
   const Json json = {{"limits",
                       {{"isa", limits.isa},
                        {"lanes", limits.lanes},
-                       {"fma_flops", limits.fma_flops()},
+                       {"threads", limits.threads},
+                       {"fma_flops", limits.flops(limits.fma)},
+                       {"fma_flops_all_threads", limits.flops(limits.fma_all)},
                        {"l2_bytes", limits.l2},
                        {"memory_read_bytes", limits.memory_read},
                        {"memory_copy_bytes", limits.memory_copy}}},

@@ -23,24 +23,28 @@ double calls_per_second(bool one_thread, double slice, Call&& call) {
   }
 }
 
-// What the bound offers in a second, with as many threads as the context has.
-double offer(Bound bound, const Limits& limits, int threads) {
-  switch (bound) {
-    case Bound::Fma: return measure_fma() * threads;
-    case Bound::L2: return measure_l2() * threads;
+// Units of work a second that the bound allows, with as many threads as the context has; 0 if that was not measured.
+double limit_of(const Workload& work, Context& ctx, const Limits& limits, double slice) {
+  const double calls = work.units / work.cost;
+  switch (work.bound) {
+    case Bound::Fma: return measure_fma(ctx) * calls;
+    case Bound::L2: return measure_l2(ctx) * calls;
     case Bound::MemoryRead: {
-      const std::size_t index = static_cast<std::size_t>(threads - 1);
-      return index < limits.memory_read.size() ? limits.memory_read[index] : 0;
+      const std::size_t index = static_cast<std::size_t>(ctx.threads() - 1);
+      return index < limits.memory_read.size() ? limits.memory_read[index] * calls : 0;
     }
+    case Bound::Yardstick:
+      return work.units * calls_per_second(ctx.threads() == 1, slice, [&] { work.yardstick(ctx); });
   }
   return 0;
 }
 
-const char* bound_name(Bound bound) {
-  switch (bound) {
+std::string bound_name(const Workload& work) {
+  switch (work.bound) {
     case Bound::Fma: return "FMA peak";
     case Bound::L2: return "L2 rewrite";
     case Bound::MemoryRead: return "memory read";
+    case Bound::Yardstick: return work.yardstick_name;
   }
   return "";
 }
@@ -57,7 +61,7 @@ Record measure(const Case& row, Context& ctx, const Limits& limits, const std::v
   work.run(ctx);
   for (std::size_t i = 0; i < contenders; ++i) others[i].run(*work.gemm);
   for (int round = 0; round < options.rounds; ++round) {
-    const double limit = offer(work.bound, limits, ctx.threads()) / work.cost * work.units;
+    const double limit = limit_of(work, ctx, limits, options.slice);
     const double rate = work.units * calls_per_second(one_thread, options.slice, [&] { work.run(ctx); });
     limit_rates.push_back(limit);
     rates.push_back(rate);
@@ -77,7 +81,7 @@ Record measure(const Case& row, Context& ctx, const Limits& limits, const std::v
   record.rate = median(rates);
   record.slowest = *std::min_element(rates.begin(), rates.end());
   record.fastest = *std::max_element(rates.begin(), rates.end());
-  record.limit_name = bound_name(work.bound);
+  record.limit_name = bound_name(work);
   record.limit = median(limit_rates);
   record.fraction = median(fractions);
   for (std::size_t i = 0; i < contenders; ++i) {

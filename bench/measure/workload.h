@@ -20,6 +20,7 @@ enum class Bound {
   Fma,         // f32 vector operations on the multiply-add ports ("slots")
   MemoryRead,  // bytes streamed from memory
   L2,          // bytes rewritten in L2
+  Yardstick,   // another piece of work for the same units, timed beside it
 };
 
 // A row-major f32 product as BLAS has it, for contenders that offer nothing else.
@@ -37,6 +38,8 @@ struct Workload {
   Bound bound = Bound::Fma;
   double cost = 0;  // of one call, in what the bound counts
   std::function<void(Context&)> run;
+  std::function<void(Context&)> yardstick;
+  std::string yardstick_name;
   std::optional<Gemm> gemm;  // the same work for others
 };
 

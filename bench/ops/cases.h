@@ -4,10 +4,17 @@
 
 #include <vector>
 
+#include "stepwell/core/tensor.h"
+
 #include "bench/measure/workload.h"
 
 namespace stepwell::bench {
 
 std::vector<Case> matmul_cases();
+std::vector<Case> mamba_cases();   // selective scan and short convolution
+std::vector<Case> vector_cases();  // elementwise functions and norms
+
+// F32 values spread evenly between low and high, the same on every call.
+Tensor spread(const Shape& shape, float low, float high);
 
 }  // namespace stepwell::bench

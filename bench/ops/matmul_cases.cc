@@ -23,22 +23,11 @@ struct Buffers {
   ops::PackedMatrix packed;
 };
 
-Tensor random_matrix(std::int64_t rows, std::int64_t columns) {
-  Tensor t = Tensor::empty({rows, columns});
-  float* x = t.data<float>();
-  std::uint32_t state = 12345;
-  for (std::int64_t i = 0; i < rows * columns; ++i) {
-    state = state * 1664525u + 1013904223u;
-    x[i] = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
-  }
-  return t;
-}
-
 Workload make(ops::Product product, Shape3 s, Weight weight) {
   const bool at = product == ops::Product::AtB, bt = product == ops::Product::ABt;
   auto buffers = std::make_shared<Buffers>();
-  buffers->a = at ? random_matrix(s.K, s.M) : random_matrix(s.M, s.K);
-  buffers->b = bt ? random_matrix(s.N, s.K) : random_matrix(s.K, s.N);
+  buffers->a = at ? spread({s.K, s.M}, -0.5f, 0.5f) : spread({s.M, s.K}, -0.5f, 0.5f);
+  buffers->b = bt ? spread({s.N, s.K}, -0.5f, 0.5f) : spread({s.K, s.N}, -0.5f, 0.5f);
   buffers->c = Tensor::zeros({s.M, s.N});
   Workload work;
   work.unit = "GF/s";

@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 
+#include "stepwell/simd/isa.h"
+
 namespace stepwell::bench {
 
 namespace {
@@ -47,9 +49,14 @@ void add_cblas(std::vector<Contender>& rivals, const char* name, const char* lib
 }  // namespace
 
 std::vector<Contender> find_rivals(int threads) {
-  // Read by the libraries when they are loaded. None may be held below what the processor can do.
-  for (const char* limit : {"OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
-    unsetenv(limit);
+  // Read by the libraries when they are loaded. Debian 12's OpenBLAS and BLIS take processors they do not know for old
+  // ones (0.2 and 0.5 of their speed): name the newest kernels they have where the processor can run them.
+  for (const char* name : {"OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    unsetenv(name);
+  }
+  if (simd::supported_isas().front() == simd::Isa::Avx3) {
+    setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
+    setenv("BLIS_ARCH_TYPE", "skx", 1);
   }
   const std::string count = std::to_string(threads);
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"}) {
