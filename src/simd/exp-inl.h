@@ -52,8 +52,7 @@ struct ExpConstants;
 template <>
 struct ExpConstants<float> {
   static constexpr int kMantissa = 23;
-  static constexpr float kRound = 0x1.8p23f, kLog2E = 0x1.715476p0f, kLn2High = 0x1.62e43p-1f,
-                         kLn2Low = -0x1.05c61p-29f;
+  static constexpr float kRound = 0x1.8p23f, kLog2E = 0x1.715476p0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
   static constexpr float kLowest = -0x1.5d589ep6f, kHighest = 0x1.62e42ep6f;  // exp is normal and finite between them
   static constexpr float kLowest2 = -126, kHighest2 = 0x1.fffffep6f;
   static constexpr float kMinusOneBelow = -18;  // expm1 rounds to −1
@@ -63,8 +62,8 @@ struct ExpConstants<float> {
 template <>
 struct ExpConstants<double> {
   static constexpr int kMantissa = 52;
-  static constexpr double kRound = 0x1.8p52, kLog2E = 0x1.71547652b82fep0, kLn2High = 0x1.62e42fefa39efp-1,
-                          kLn2Low = 0x1.abc9e3b39803fp-56;
+  static constexpr double kRound = 0x1.8p52, kLog2E = 0x1.71547652b82fep0, kLn2High = 0x1.62e42feep-1,
+                          kLn2Low = 0x1.a39ef35793c76p-33;
   static constexpr double kLowest = -0x1.6232bdd7abcd2p9, kHighest = 0x1.62e42fefa39efp9;
   static constexpr double kLowest2 = -1022, kHighest2 = 0x1.fffffffffffffp9;
   static constexpr double kMinusOneBelow = -38;

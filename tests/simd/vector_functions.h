@@ -13,6 +13,7 @@ enum class Function {
   Exp2,
   Exp2Unclamped,
   Expm1,
+  DecayRate,
   Log,
   Log1p,
   Tanh,

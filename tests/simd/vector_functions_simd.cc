@@ -6,7 +6,7 @@
 
 #include "simd/math-inl.h"
 #include "simd/reduce-inl.h"
-#include "tests/simd/vector_functions.h"
+#include "simd/vector_functions.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stepwell::simd::HWY_NAMESPACE {
@@ -25,6 +25,7 @@ void apply_t(Function function, const T* x, T* y, std::int64_t n) {
     case Function::Exp2: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return exp2(v); });
     case Function::Exp2Unclamped: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return exp2_unclamped(v); });
     case Function::Expm1: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return expm1(v); });
+    case Function::DecayRate: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return decay_rate(v); });
     case Function::Log: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return log(v); });
     case Function::Log1p: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return log1p(v); });
     case Function::Tanh: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return tanh(v); });
@@ -84,6 +85,7 @@ const char* function_name(Function f) {
     case Function::Exp2: return "exp2";
     case Function::Exp2Unclamped: return "exp2_unclamped";
     case Function::Expm1: return "expm1";
+    case Function::DecayRate: return "decay_rate";
     case Function::Log: return "log";
     case Function::Log1p: return "log1p";
     case Function::Tanh: return "tanh";
