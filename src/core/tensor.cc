@@ -3,10 +3,10 @@
 #include "stepwell/core/tensor.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <new>
+
+#include "core/elements.h"
 
 namespace stepwell {
 
@@ -236,9 +236,10 @@ Tensor Tensor::reshape(const Shape& wanted) const {
 
 Tensor Tensor::slice(int dimension, std::int64_t start, std::int64_t length) const {
   const int d = dimension < 0 ? dimension + rank() : dimension;
-  STEPWELL_CHECK(d >= 0 && d < rank() && start >= 0 && length >= 0 && start + length <= shape_[d], "slice",
-                 "elements " + std::to_string(start) + " … " + std::to_string(start + length) + " of dimension " +
-                     std::to_string(dimension) + " of " + shape_.to_string());
+  STEPWELL_CHECK(
+      d >= 0 && d < rank() && start >= 0 && length >= 0 && length <= shape_[d] && start <= shape_[d] - length, "slice",
+      std::to_string(length) + " elements from " + std::to_string(start) + " of dimension " +
+          std::to_string(dimension) + " of " + shape_.to_string());
   Tensor t = *this;
   t.shape_[d] = length;
   t.data_ = static_cast<std::byte*>(data_) + start * stride_[d] * dtype_size(dtype_);
@@ -315,106 +316,35 @@ void Tensor::copy_from(const Tensor& source) const {
   copy_elements(source, *this);
 }
 
-namespace {
-
-float widen_f16(std::uint16_t h) {
-  const std::uint32_t sign = std::uint32_t{h & 0x8000u} << 16;
-  const std::uint32_t exponent = (h >> 10) & 31u, mantissa = h & 1023u;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
-  if (exponent == 0)
-    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-}
-
-std::uint16_t narrow_f16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
-  const float a = std::fabs(x);
-  if (std::isnan(x)) return static_cast<std::uint16_t>(sign | 0x7E00u);
-  if (a >= 65520.0f) return static_cast<std::uint16_t>(sign | 0x7C00u);
-  if (a < 0x1p-14f) {  // subnormal: a multiple of 2^-24, rounded to nearest even by the addition
-    const float shifted = a + 0x1p-1f;
-    return static_cast<std::uint16_t>(sign |
-                                      (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0x1p-1f)));
-  }
-  std::uint32_t m = std::bit_cast<std::uint32_t>(a);
-  m += 0xFFFu + ((m >> 13) & 1u);
-  return static_cast<std::uint16_t>(sign | ((m - (112u << 23)) >> 13));
-}
-
-std::uint16_t narrow_bf16(float x) {
-  std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
-  if (std::isnan(x)) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
-  bits += 0x7FFFu + ((bits >> 16) & 1u);
-  return static_cast<std::uint16_t>(bits >> 16);
-}
-
-double read_element(const void* data, DType dtype, std::int64_t i) {
-  switch (dtype) {
-    case DType::F32: return static_cast<const float*>(data)[i];
-    case DType::F64: return static_cast<const double*>(data)[i];
-    case DType::BF16: return std::bit_cast<float>(std::uint32_t{static_cast<const std::uint16_t*>(data)[i]} << 16);
-    case DType::F16: return widen_f16(static_cast<const std::uint16_t*>(data)[i]);
-    case DType::I8: return static_cast<const std::int8_t*>(data)[i];
-    case DType::U8: return static_cast<const std::uint8_t*>(data)[i];
-    case DType::I32: return static_cast<const std::int32_t*>(data)[i];
-    case DType::I64: return static_cast<double>(static_cast<const std::int64_t*>(data)[i]);
-    case DType::Bool: return static_cast<const std::uint8_t*>(data)[i] != 0;
-  }
-  return 0;
-}
-
-void write_element(void* data, DType dtype, std::int64_t i, double x) {
-  switch (dtype) {
-    case DType::F32: static_cast<float*>(data)[i] = static_cast<float>(x); break;
-    case DType::F64: static_cast<double*>(data)[i] = x; break;
-    case DType::BF16: static_cast<std::uint16_t*>(data)[i] = narrow_bf16(static_cast<float>(x)); break;
-    case DType::F16: static_cast<std::uint16_t*>(data)[i] = narrow_f16(static_cast<float>(x)); break;
-    case DType::I8: static_cast<std::int8_t*>(data)[i] = static_cast<std::int8_t>(x); break;
-    case DType::U8: static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(x); break;
-    case DType::I32: static_cast<std::int32_t*>(data)[i] = static_cast<std::int32_t>(x); break;
-    case DType::I64: static_cast<std::int64_t*>(data)[i] = static_cast<std::int64_t>(x); break;
-    case DType::Bool: static_cast<std::uint8_t*>(data)[i] = x != 0; break;
-  }
-}
-
-bool is_float(DType d) { return d == DType::F32 || d == DType::F64 || d == DType::BF16 || d == DType::F16; }
-
-}  // namespace
-
 Tensor Tensor::to(DType wanted) const {
+  STEPWELL_CHECK(defined(), "Tensor::to", "the tensor is not defined");
   if (wanted == dtype_) return *this;
-  STEPWELL_CHECK(is_float(wanted) == is_float(dtype_), "Tensor::to",
+  STEPWELL_CHECK(is_floating(wanted) == is_floating(dtype_), "Tensor::to",
                  std::string(dtype_name(dtype_)) + " to " + std::string(dtype_name(wanted)) +
                      ", expected both floating point or both integer");
+  if (!is_contiguous()) return clone().to(wanted);
   Tensor t = empty(shape_, wanted);
-  const std::int64_t n = numel();
-  for (std::int64_t i = 0; i < n; ++i) write_element(t.data_, wanted, i, read_element(data_, dtype_, offset_of(i)));
+  convert_elements(data_, dtype_, t.data_, wanted, numel());
   return t;
 }
 
 void Tensor::fill(double value) const {
-  const std::int64_t n = numel();
-  for (std::int64_t i = 0; i < n; ++i) write_element(data_, dtype_, offset_of(i), value);
+  const bool gaps = !is_contiguous();
+  for (std::int64_t i = 0, n = numel(); i < n; ++i) write_element(data_, dtype_, gaps ? offset_of(i) : i, value);
 }
 
 double Tensor::at(std::int64_t flat) const {
-  STEPWELL_CHECK(flat >= 0 && flat < numel(), "Tensor::at",
-                 "element " + std::to_string(flat) + " of " + shape_.to_string());
+  STEPWELL_CHECK(defined() && flat >= 0 && flat < numel(), "Tensor::at",
+                 "element " + std::to_string(flat) + " of " + (defined() ? shape_.to_string() : "an undefined tensor"));
   return read_element(data_, dtype_, offset_of(flat));
 }
 
 bool Tensor::same_bits(const Tensor& other) const {
   if (dtype_ != other.dtype_ || !(shape_ == other.shape_) || defined() != other.defined()) return false;
-  const std::int64_t size = dtype_size(dtype_), n = numel();
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (std::memcmp(static_cast<const std::byte*>(data_) + offset_of(i) * size,
-                    static_cast<const std::byte*>(other.data_) + other.offset_of(i) * size,
-                    static_cast<std::size_t>(size)) != 0) {
-      return false;
-    }
-  }
-  return true;
+  if (!defined() || numel() == 0) return true;
+  if (!is_contiguous()) return clone().same_bits(other);
+  if (!other.is_contiguous()) return same_bits(other.clone());
+  return std::memcmp(data_, other.data_, static_cast<std::size_t>(numel() * dtype_size(dtype_))) == 0;
 }
 
 }  // namespace stepwell

@@ -45,6 +45,18 @@ TEST(SplitMix64, PublishedVectors) {
   }
 }
 
+TEST(SplitMix64, FirstOutputsOfTwoStates) {
+  std::uint64_t zero = 0, forty_two = 42;
+  for (const std::uint64_t expected :
+       {0xe220a8397b1dcdafu, 0x6e789e6aa1b965f4u, 0x06c45d188009454fu, 0xf88bb8a8724c81ecu}) {
+    EXPECT_EQ(splitmix64(zero), expected);
+  }
+  for (const std::uint64_t expected :
+       {0xbdd732262feb6e95u, 0x28efe333b266f103u, 0x47526757130f9f52u, 0x581ce1ff0e4ae394u}) {
+    EXPECT_EQ(splitmix64(forty_two), expected);
+  }
+}
+
 TEST(HashName, PublishedVectorsOfFnv1a) {
   EXPECT_EQ(hash_name(""), 0xcbf29ce484222325u);
   EXPECT_EQ(hash_name("a"), 0xaf63dc4c8601ec8cu);

@@ -134,7 +134,7 @@ class Tensor {
     return folded.template view<T, 2>();
   }
 
-  // Same storage, other shape; −1 for at most one extent. Needs a contiguous tensor, or one whose leading dimensions
+  // Same storage, other shape. Needs a contiguous tensor, or one whose leading dimensions
   // are split or folded only.
   Tensor reshape(const Shape& shape) const;
   // Elements start … start+length−1 of `dimension`; shares the storage.
@@ -147,7 +147,8 @@ class Tensor {
   // A contiguous copy with storage of its own.
   Tensor clone() const;
   Tensor clone(Context& ctx) const;
-  // Converted between float types and between integer types; 16-bit floats widen exactly, narrowing rounds to nearest.
+  // Converted between float types and between integer types; 16-bit floats widen exactly, narrowing rounds to
+  // nearest, an integer that does not fit is an Error.
   Tensor to(DType dtype) const;
   // Copies the values of `source` (same shape and dtype) into this tensor's memory.
   void copy_from(const Tensor& source) const;
