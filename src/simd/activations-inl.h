@@ -36,6 +36,13 @@ HWY_INLINE V decay_rate(V x) {
   return hn::Neg(at_most(exp(x), std::numeric_limits<Lane<V>>::max()));
 }
 
+// e = exp(−|x|), from which sigmoid, silu and softplus follow. A kernel that needs one of them for many numbers is faster
+// in two passes, exponentials first: shorter chains of dependent operations overlap better.
+template <class V>
+HWY_INLINE V exp_minus_abs(V x) {
+  return exp_bounded(hn::Neg(hn::Abs(x)));
+}
+
 // sig(x) and sig(−x) from one exponential; neither loses accuracy by cancellation.
 template <class V>
 struct SigmoidPair {
@@ -43,7 +50,7 @@ struct SigmoidPair {
 };
 template <class V>
 HWY_INLINE SigmoidPair<V> sigmoid_pair(V x) {
-  const V e = exp_bounded(hn::Neg(hn::Abs(x)));
+  const V e = exp_minus_abs(x);
   const V sum = hn::Add(constant<V>(1), e);
   const V large = hn::Div(constant<V>(1), sum), small = hn::Div(e, sum);
   const auto below = hn::Lt(x, constant<V>(0));
@@ -52,10 +59,13 @@ HWY_INLINE SigmoidPair<V> sigmoid_pair(V x) {
 
 // 1/(1 + e⁻ˣ). Largest error 2.5 ulp.
 template <class V>
-HWY_INLINE V sigmoid(V x) {
-  const V e = exp_bounded(hn::Neg(hn::Abs(x)));
+HWY_INLINE V sigmoid(V x, V e) {
   const V top = hn::IfThenElse(hn::Lt(x, constant<V>(0)), e, constant<V>(1));
   return hn::Div(top, hn::Add(constant<V>(1), e));
+}
+template <class V>
+HWY_INLINE V sigmoid(V x) {
+  return sigmoid(x, exp_minus_abs(x));
 }
 template <class V>
 HWY_INLINE V sigmoid_derivative(V x) {
@@ -65,8 +75,12 @@ HWY_INLINE V sigmoid_derivative(V x) {
 
 // x·sig(x). Largest error 3 ulp; −0 where sig(x) has underflowed and at −inf.
 template <class V>
+HWY_INLINE V silu(V x, V e) {
+  return hn::Mul(at_least(x, -std::numeric_limits<Lane<V>>::max()), sigmoid(x, e));
+}
+template <class V>
 HWY_INLINE V silu(V x) {
-  return hn::Mul(at_least(x, -std::numeric_limits<Lane<V>>::max()), sigmoid(x));
+  return silu(x, exp_minus_abs(x));
 }
 template <class V>
 HWY_INLINE V silu_derivative(V x) {
@@ -91,10 +105,24 @@ HWY_INLINE V tanh_derivative(V x) {
   return hn::Mul(hn::Mul(ratio, ratio), e);
 }
 
-// x > 20: x; otherwise log1p(exp(x)). Largest error 2 ulp.
+// Float: minimax of (log(1+e) − e)/e² for 0 ≤ e ≤ 1.
+inline constexpr float kSoftplus[] = {-0x1.fffff8p-2f, 0x1.5553a6p-2f, -0x1.ffc41ep-3f, 0x1.978278p-3f,
+                                      -0x1.4a5428p-3f, 0x1.fea736p-4f, -0x1.54456ep-4f, 0x1.57e94p-5f,
+                                      -0x1.bead18p-7f, 0x1.0fb49p-9f};
+
+// x > 20: x; otherwise log1p(exp(x)), as max(x, 0) + log1p(e). Largest error 2 ulp.
+template <class V>
+HWY_INLINE V softplus(V x, V e) {
+  const V positive = at_least(x, 0);
+  if constexpr (std::is_same_v<Lane<V>, float>) {
+    return hn::Add(fma(hn::Mul(e, polynomial(e, kSoftplus)), e, positive), e);  // above 20 this rounds to x
+  } else {
+    return hn::IfThenElse(hn::Lt(constant<V>(20), x), x, hn::Add(positive, log1p_bounded(e)));
+  }
+}
 template <class V>
 HWY_INLINE V softplus(V x) {
-  return hn::IfThenElse(hn::Lt(constant<V>(20), x), x, log1p_bounded(exp_bounded(x)));
+  return softplus(x, exp_minus_abs(x));
 }
 // x > 20: exactly 1; otherwise sig(x).
 template <class V>

@@ -72,7 +72,7 @@ class Rows {
   std::vector<T> data_;
 };
 
-// max|Δ| ≤ tolerance·max|expected|, and no NaN.
+// max|Δ| ≤ tolerance·max|expected|, and no NaN. What is below the smallest normal number of T counts as 0.
 template <class T, class U>
 void expect_near(const Rows<T>& actual, const Rows<U>& expected, double tolerance, const std::string& what) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
@@ -86,8 +86,8 @@ void expect_near(const Rows<T>& actual, const Rows<U>& expected, double toleranc
       at = i;
     }
   }
-  EXPECT_LE(worst, tolerance * largest) << what << ": element " << at << " is " << actual[at] << ", expected "
-                                        << expected[at];
+  EXPECT_LE(worst, tolerance * largest + static_cast<double>(std::numeric_limits<T>::min()))
+      << what << ": element " << at << " is " << actual[at] << ", expected " << expected[at];
 }
 
 // Equal in every bit.

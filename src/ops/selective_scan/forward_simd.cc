@@ -15,36 +15,34 @@ template <class T>
 struct OutputSink {
   static constexpr bool kKeepsStates = false;
   const ScanBlock<T>& in;
-  const T *u, *gates;  // [tokens, kBlock]
+  const ScanTile<T>& tile;
   ScanRows<T> y;
   const NextRows<T>& next;
 
   HWY_INLINE void states(std::int64_t, std::int64_t, std::int64_t, const Vec<T>*, const Vec<T>*) const {}
   HWY_INLINE void output(std::int64_t t, std::int64_t column, Vec<T> sum) const {
     if (!y.data) return;
-    if (in.skip) sum = fma(load(in.skip + column), load(u + t * kBlock + column), sum);
-    if (in.z) sum = hn::Mul(sum, load(gates + t * kBlock + column));
+    if (in.skip) sum = fma(load(in.skip + column), load(tile.u + t * kBlock + column), sum);
+    if (tile.gates) sum = hn::Mul(sum, load(tile.gates + t * kBlock + column));
     store_channels<T>(sum, y.row(t), column, in.width);
   }
 };
-
-// silu(z) of a tile, [tokens, kBlock].
-template <class T>
-HWY_NOINLINE void prepare_gates(const ScanBlock<T>& in, std::int64_t tokens, T* gates) {
-  gather(in.z, in.z_stride, in.width, tokens, gates);
-  for (std::int64_t i = 0; i < tokens * kBlock; i += kWidth<T>) store<T>(silu(load(gates + i)), gates + i);
-}
 
 template <class T>
 void scan_forward_t(const ScanForward<T>& work, Arena& scratch) {
   ArenaScope scope(scratch);
   const ScanBlock<T>& in = work.in;
   const std::int64_t size = work.tokens * kBlock;
-  const ScanTile<T> tile{scratch.allocate<T>(size), scratch.allocate<T>(size), scratch.allocate<T>(size)};
-  T* gates = scratch.allocate<T>(size);
+  ScanTile<T> tile{};
+  tile.u = scratch.allocate<T>(size);
+  tile.steps = scratch.allocate<T>(size);
+  tile.inputs = scratch.allocate<T>(size);
+  if (in.z && work.y.data) {
+    tile.gates = scratch.allocate<T>(size);
+    tile.gate_exps = scratch.allocate<T>(size);
+  }
   const bool plain = prepare_tile(in, work.tokens, tile);
-  if (in.z && work.y.data) prepare_gates(in, work.tokens, gates);
-  const OutputSink<T> sink{in, tile.u, gates, work.y, work.next};
+  const OutputSink<T> sink{in, tile, work.y, work.next};
   if (plain) {
     run_tile<T, true>(in, work.tokens, tile, work.h, sink);
   } else {

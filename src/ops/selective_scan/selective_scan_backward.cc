@@ -79,8 +79,8 @@ class BackwardPass {
     most_spans_ = 1;
     for (std::int64_t s = first; s < first + count; ++s) most_spans_ = std::max(most_spans_, spans(s));
     carried_ = ctx_.scratch().allocate<T>(count * blocks_.count() * carried_size_);
-    checkpoints_ = ctx_.scratch().allocate<T>(count * most_spans_ * blocks_.count() * state_);
     if (!in_.constant_bc) partials_ = ctx_.scratch().allocate<T>(count * chunks_ * 2 * kSpan * N_);
+    checkpoints_ = ctx_.scratch().allocate<T>(count * most_spans_ * blocks_.count() * state_);
     ctx_.parallel_for(count * chunks_, [&](std::int64_t pair, Arena& scratch) {
       start(first, pair / chunks_, pair % chunks_, scratch);
     });

@@ -107,23 +107,34 @@ HWY_INLINE void fetch(const NextRows<T>& next, std::int64_t t) {
 template <class T>
 struct ScanTile {
   T* u;
-  T* steps;   // dt'
-  T* inputs;  // dt'·u
+  T* steps;              // dt'
+  T* inputs;             // dt'·u
+  T *gates, *gate_exps;  // silu(z) and, in passing, exp(−|z|); null: not wanted
 };
 
 // Fills a tile. True if run_tile may take its plain path: B and C vary in time, the input weight is the step, and every
 // decay is in range.
 template <class T>
 HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile) {
+  const std::int64_t size = tokens * kBlock;
   gather(in.u, in.u_stride, in.width, tokens, tile.u);
   gather(in.dt, in.dt_stride, in.width, tokens, tile.steps);
+  if (tile.gates) gather(in.z, in.z_stride, in.width, tokens, tile.gates);
+  // Two passes with the exponentials in between: one long chain of operations per number would leave the ports idle.
+  for (std::int64_t i = 0; i < size; i += kWidth<T>) {
+    const Vec<T> raw = hn::Add(load(tile.steps + i), load(in.dt_bias + i % kBlock));
+    store<T>(raw, tile.steps + i);
+    if (in.softplus) store<T>(exp_minus_abs(raw), tile.inputs + i);
+    if (tile.gates) store<T>(exp_minus_abs(load(tile.gates + i)), tile.gate_exps + i);
+  }
   auto largest = bits(zero<T>());  // as integers: beyond every number for a NaN or a negative step
-  for (std::int64_t i = 0; i < tokens * kBlock; i += kWidth<T>) {
-    Vec<T> dt = hn::Add(load(tile.steps + i), load(in.dt_bias + i % kBlock));
-    if (in.softplus) dt = softplus(dt);
+  for (std::int64_t i = 0; i < size; i += kWidth<T>) {
+    Vec<T> dt = load(tile.steps + i);
+    if (in.softplus) dt = softplus(dt, load(tile.inputs + i));
     largest = hn::Max(largest, bits(dt));
     store<T>(dt, tile.steps + i);
     store<T>(hn::Mul(dt, load(tile.u + i)), tile.inputs + i);
+    if (tile.gates) store<T>(silu(load(tile.gates + i), load(tile.gate_exps + i)), tile.gates + i);
   }
   HWY_ALIGN T lanes[kWidth<T>];
   store<T>(from_bits<Vec<T>>(largest), lanes);
@@ -141,12 +152,13 @@ HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, cons
 template <class T, bool kPlain, class Sink>
 HWY_NOINLINE void run_tile(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile, T* h_first,
                            const Sink& sink) {
+  const std::int64_t N = in.N;
   for (std::int64_t c = 0; c < in.width; c += kStrip<T>) {
     const T* rates = in.rate + c;
     for (std::int64_t t = 0; t < tokens; ++t) {
       const T *B = in.B + t * in.B_stride, *C = in.C + t * in.C_stride;
-      T* h = h_first + c + (Sink::kKeepsStates ? t * in.N * kBlock : 0);
-      T* h_next = Sink::kKeepsStates ? h + in.N * kBlock : h;
+      T* h = h_first + c + (Sink::kKeepsStates ? t * N * kBlock : 0);
+      T* h_next = Sink::kKeepsStates ? h + N * kBlock : h;
       if (c == 0) fetch(sink.next, t);
       Vec<T> dt[kVectors], dx[kVectors], y[kVectors];
 #pragma GCC unroll 2
@@ -155,25 +167,33 @@ HWY_NOINLINE void run_tile(const ScanBlock<T>& in, std::int64_t tokens, const Sc
         dx[v] = load(tile.inputs + t * kBlock + c + v * kWidth<T>);
         y[v] = zero<T>();
       }
-      for (std::int64_t n = 0; n < in.N; ++n) {
-        Vec<T> a[kVectors], state[kVectors];
+      for (std::int64_t n = 0; n < N; ++n) {
+        Vec<T> a[kVectors], x[kVectors], k[kVectors], state[kVectors];
+        // All loads before the stores: the compiler must take a store for one into B or C.
+        if constexpr (kPlain) {
+          const Vec<T> b = set(B[n]), each = set(C[n]);
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            a[v] = decay_in_range<T>(dt[v], load(rates + n * kBlock + v * kWidth<T>));
+            x[v] = hn::Mul(dx[v], b);
+            k[v] = each;
+          }
+        } else {
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            const std::int64_t at = n * kBlock + v * kWidth<T>;
+            a[v] = decay<T>(dt[v], load(rates + at));
+            x[v] = in.zero_order ? hn::Mul(dx[v], phi(exponent<T>(dt[v], load(in.A + c + at)))) : dx[v];
+            x[v] = hn::Mul(x[v], in.B_lanes ? load(in.B_lanes + c + at) : set(B[n]));
+            k[v] = in.C_lanes ? load(in.C_lanes + c + at) : set(C[n]);
+          }
+        }
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
           const std::int64_t at = n * kBlock + v * kWidth<T>;
-          Vec<T> x = dx[v], b, k;
-          if constexpr (kPlain) {
-            a[v] = decay_in_range<T>(dt[v], load(rates + at));
-            b = set(B[n]);
-            k = set(C[n]);
-          } else {
-            a[v] = decay<T>(dt[v], load(rates + at));
-            if (in.zero_order) x = hn::Mul(x, phi(exponent<T>(dt[v], load(in.A + c + at))));
-            b = in.B_lanes ? load(in.B_lanes + c + at) : set(B[n]);
-            k = in.C_lanes ? load(in.C_lanes + c + at) : set(C[n]);
-          }
-          state[v] = fma(a[v], load(h + at), hn::Mul(x, b));
+          state[v] = fma(a[v], load(h + at), x[v]);
           store<T>(state[v], h_next + at);
-          y[v] = fma(k, state[v], y[v]);
+          y[v] = fma(k[v], state[v], y[v]);
         }
         sink.states(t, n, c, a, state);
       }
