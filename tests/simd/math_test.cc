@@ -14,8 +14,8 @@
 
 #include "stepwell/core/flush_to_zero.h"
 
-#include "simd/every_isa.h"
-#include "simd/vector_functions.h"
+#include "tests/simd/every_isa.h"
+#include "tests/simd/vector_functions.h"
 
 namespace stepwell::simd {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "simd/every_isa.h"
-#include "simd/vector_functions.h"
+#include "tests/simd/every_isa.h"
+#include "tests/simd/vector_functions.h"
 
 namespace stepwell::simd {
 namespace {

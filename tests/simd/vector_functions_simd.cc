@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "simd/vector_functions_simd.cc"
+#define HWY_TARGET_INCLUDE "tests/simd/vector_functions_simd.cc"
 #include "hwy/foreach_target.h"
 
 #include "simd/math-inl.h"
 #include "simd/reduce-inl.h"
-#include "simd/vector_functions.h"
+#include "tests/simd/vector_functions.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stepwell::simd::HWY_NAMESPACE {
