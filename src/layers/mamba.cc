@@ -106,11 +106,9 @@ Mamba::Mamba(const MambaConfig& config, const Rng& rng) : config_(resolved(confi
   if (c.bias) out_proj_bias_ = &add_parameter("out_proj.bias", zeros(c.d_model), false);
 }
 
-Variable Mamba::decay_rates(Context& ctx) const { return decay_rate(ctx, A_log_->value); }
-
 void Mamba::derive(Context& ctx) {
   NoGrad constant;
-  A_log_->derived = decay_rates(ctx).value();
+  A_log_->derived = decay_rate(ctx, A_log_->value).value();
 }
 
 LayerOutput Mamba::forward_rows(Context& ctx, const Variable& x, State state, const Segments& segments) const {
@@ -128,7 +126,7 @@ LayerOutput Mamba::forward_rows(Context& ctx, const Variable& x, State state, co
   SelectiveScanArguments scan;
   scan.u = std::move(u);
   scan.dt = apply(ctx, r, *dt_proj_, nullptr);
-  scan.A = A_log_->derived.defined() && !grad_enabled() ? Variable(A_log_->derived) : decay_rates(ctx);
+  scan.A = A_log_->derived.defined() && !grad_enabled() ? Variable(A_log_->derived) : decay_rate(ctx, A_log_->value);
   scan.B = std::move(B);
   scan.C = std::move(C);
   scan.z = std::move(z);

@@ -64,8 +64,6 @@ class Mamba : public Layer {
   void derive(Context& ctx) override;
 
  private:
-  Variable decay_rates(Context& ctx) const;  // A = −exp(A_log)
-
   MambaConfig config_;
   std::vector<StateField> fields_;
   // Null where the configuration has no such bias.

@@ -7,7 +7,7 @@
 namespace stepwell::models {
 
 struct CausalLMConfig {
-  BackboneConfig backbone;
+  BackboneConfig backbone{};
   std::int64_t vocab_size = 256;  // bytes
   bool tie_embeddings = true;
 

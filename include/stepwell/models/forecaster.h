@@ -7,7 +7,7 @@
 namespace stepwell::models {
 
 struct ForecasterConfig {
-  BackboneConfig backbone;
+  BackboneConfig backbone{};
   std::int64_t channels = 1;
 
   static ForecasterConfig read(const Config& config);  // from Model::config(); unknown keys throw

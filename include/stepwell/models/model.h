@@ -22,7 +22,7 @@ using States = std::vector<layers::State>;
 struct BackboneConfig {
   std::int64_t width = 64, layers = 2;
   std::string mixer = "mamba";  // the registry's name
-  Config mixer_options;         // as the registry row takes them
+  Config mixer_options{};       // as the registry row takes them
   double norm_eps = 1e-5;
   double dropout = 0;  // on each block's output, in training
 };
