@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/simd/large_angle.h"
+#include "simd/large_angle.h"
 
 #include <cmath>
 #include <cstdint>
