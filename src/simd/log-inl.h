@@ -18,6 +18,7 @@ namespace stepwell::simd::HWY_NAMESPACE {
 
 // kOffset moves mantissas of [4/3, 2) to the next exponent: x = 2ᵏ·m with m in [2/3, 4/3). kBias + 2^p as a float holds
 // k's biased form in its low bits. kLog: float, minimax of (log(1+f)−f)/f²; double, of (2·atanh(s)/s−2)/s² in s².
+// kLog1p: minimax of (log(1+x)−x)/x² for 0 ≤ x ≤ 1.
 template <class T>
 struct LogConstants;
 template <>
@@ -26,6 +27,8 @@ struct LogConstants<float> {
   static constexpr float kCounter = 0x1p23f, kCounterBias = 0x1p23f + 127;
   static constexpr float kLog[] = {-0x1p-1f,       0x1.555502p-2f,  -0x1.fffe86p-3f, 0x1.99d1f8p-3f, -0x1.55a71ap-3f,
                                    0x1.1ebe12p-3f, -0x1.f26272p-4f, 0x1.1ed2f2p-3f,  -0x1.092a06p-3f};
+  static constexpr float kLog1p[] = {-0x1.ffffbep-2f, 0x1.554c8p-2f,  -0x1.ff0f8p-3f, 0x1.92f65ap-3f, -0x1.39747ep-3f,
+                                     0x1.b24fe8p-4f,  -0x1.d2955p-5f, 0x1.45369ep-6f, -0x1.a923c6p-9f};
 };
 template <>
 struct LogConstants<double> {
@@ -35,6 +38,13 @@ struct LogConstants<double> {
   static constexpr double kLog[] = {0x1.555555555578p-1,  0x1.99999998ee2dap-2, 0x1.249249b3f06eap-2,
                                     0x1.c71c003e185b3p-3, 0x1.747511b982888p-3, 0x1.384f2c378dbaap-3,
                                     0x1.3adaa32520af3p-3};
+  static constexpr double kLog1p[] = {-0x1.fffffffffffe6p-2,  0x1.555555555445ep-2,  -0x1.ffffffff754bp-3,
+                                      0x1.99999986c1b5p-3,    -0x1.555553c228667p-3, 0x1.249232832bb8ap-3,
+                                      -0x1.fffe312b637e7p-4,  0x1.c70ebdedc25bfp-4,  -0x1.994a4d0509c74p-4,
+                                      0x1.72f6b3795b7a5p-4,   -0x1.504e0d0378577p-4, 0x1.2c8472366546ap-4,
+                                      -0x1.022b7123f0159p-4,  0x1.9be628b725b49p-5,  -0x1.24edf7ace0bfp-5,
+                                      0x1.63a9db361271ep-6,   -0x1.600e22ab25db7p-7, 0x1.0d574369896p-8,
+                                      -0x1.283380e2aa81cp-10, 0x1.9e307b9ab75e6p-13, -0x1.1371c9eaca0c4p-16};
 };
 
 // k·ln 2 + log(1 + f), |f| ≤ 1/3.
@@ -96,6 +106,12 @@ HWY_INLINE V log1p_bounded(V x) {
   const V power =
       from_bits<V>(hn::ShiftLeft<ExpConstants<Lane<V>>::kMantissa>(hn::Sub(constant_bits<V>(C::kTwoBias), biased)));
   return log_kernel(fma(lost, power, f), k);
+}
+
+// log(1 + x) where 0 ≤ x ≤ 1 is known (or NaN): no reduction. Largest error 1 ulp.
+template <class V>
+HWY_INLINE V log1p_unit(V x) {
+  return fma(hn::Mul(x, polynomial(x, LogConstants<Lane<V>>::kLog1p)), x, x);
 }
 
 // log(1 + x). Largest error 1.5 ulp. ±0 kept, log1p(−1) = −inf, NaN below.
