@@ -58,7 +58,7 @@ const Row kRows[] = {
     {Function::Tanh, [](long double x) { return std::tanh(x); }, -30, 30, -30, 30, 3, 3, 0},
     {Function::Sigmoid, sigmoid_exact, -110, 110, -800, 800, 2.5, 2.5, 0},
     {Function::LogSigmoid, [](long double x) { return (x < 0 ? x : 0) - std::log1p(std::exp(-std::fabs(x))); }, -110,
-     110, -800, 800, 2, 2, 0},
+     110, -800, 800, 2.5, 2.5, 0},
     {Function::Silu, [](long double x) { return x * sigmoid_exact(x); }, -87, 110, -708, 800, 3.5, 3.5, 0},
     {Function::Softplus, [](long double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, -110, 110, -800, 800, 2.5,
      2.5, 0},
