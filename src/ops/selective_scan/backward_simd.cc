@@ -35,7 +35,7 @@ HWY_INLINE V phi_derivative(V x) {
   return hn::IfThenElse(hn::Lt(hn::Abs(x), constant<V>(T(0.5))), polynomial(x, kSeries), quotient);
 }
 
-// Lane j of the sums over channels of a strip at `column` takes channels j, j+16, … in increasing order.
+// Adds a·b, a strip of channels from `column` on, into 16 lanes: lane j takes channels j, j+16, … in increasing order.
 template <class T>
 HWY_INLINE void add_lanes(const Vec<T>* a, const Vec<T>* b, T* lanes, std::int64_t column) {
   constexpr int kSums = kVectors < 16 / kWidth<T> ? kVectors : 16 / kWidth<T>;
@@ -48,6 +48,12 @@ HWY_INLINE void add_lanes(const Vec<T>* a, const Vec<T>* b, T* lanes, std::int64
 #pragma GCC unroll 2
   for (int i = 0; i < kSums; ++i) store<T>(sum[i], at + i * kWidth<T>);
 }
+// Adds a·b to sums per channel.
+template <class T>
+HWY_INLINE void add_channels(const Vec<T>* a, const Vec<T>* b, T* sums) {
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) store<T>(fma(a[v], b[v], load(sums + v * kWidth<T>)), sums + v * kWidth<T>);
+}
 
 // Keeps decays and states, sums the gradients of C and z.
 template <class T>
@@ -59,20 +65,31 @@ struct ReplaySink {
   T* C;
   const NextRows<T>& next;
 
-  HWY_INLINE void states(std::int64_t t, std::int64_t n, std::int64_t column, const Vec<T>* a, const Vec<T>* h) const {
+  struct Token {
     Vec<T> grad_q[kVectors];
+    T *decays, *C;
+    std::int64_t column;
+    bool constant;
+
+    HWY_INLINE void states(std::int64_t n, const Vec<T>* a, const Vec<T>* h) const {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      const std::int64_t lane = column + v * kWidth<T>;
-      store<T>(a[v], span.decays + (t * in.N + n) * kBlock + lane);
-      grad_q[v] = load(span.grad_q + t * kBlock + lane);
+      for (int v = 0; v < kVectors; ++v) store<T>(a[v], decays + n * kBlock + v * kWidth<T>);
+      if (constant) {
+        add_channels<T>(grad_q, h, C + n * kBlock + column);
+      } else {
+        add_lanes<T>(grad_q, h, C + n * 16, column);
+      }
     }
-    if (in.C_lanes == nullptr) return add_lanes<T>(grad_q, h, C + (t * in.N + n) * 16, column);
+  };
+  HWY_INLINE Token begin(std::int64_t t, std::int64_t column) const {
+    Token token;
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      T* sum = C + n * kBlock + column + v * kWidth<T>;
-      store<T>(fma(grad_q[v], h[v], load(sum)), sum);
-    }
+    for (int v = 0; v < kVectors; ++v) token.grad_q[v] = load(span.grad_q + t * kBlock + column + v * kWidth<T>);
+    token.decays = span.decays + t * in.N * kBlock + column;
+    token.constant = in.C_lanes != nullptr;
+    token.C = token.constant ? C : C + t * in.N * 16;
+    token.column = column;
+    return token;
   }
   HWY_INLINE void output(std::int64_t t, std::int64_t column, Vec<T> sum) const {
     if (!z.data) return;
@@ -88,9 +105,12 @@ HWY_NOINLINE void prepare_gradients(const ScanBackward<T>& work, const SpanBuffe
   gather(work.grad_y, work.grad_y_stride, in.width, work.tokens, span.grad_q);
   if (!in.z) return;
   gather(in.z, in.z_stride, in.width, work.tokens, span.gate_slope);
-  for (std::int64_t i = 0; i < work.tokens * kBlock; i += kWidth<T>) {
+  const std::int64_t size = work.tokens * kBlock;
+  T* exps = span.through_B;  // not needed yet
+  for (std::int64_t i = 0; i < size; i += kWidth<T>) store<T>(exp_minus_abs(load(span.gate_slope + i)), exps + i);
+  for (std::int64_t i = 0; i < size; i += kWidth<T>) {
     const Vec<T> z = at_most(at_least(load(span.gate_slope + i), -kFar<T>), std::numeric_limits<T>::max());
-    const Vec<T> e = exp_bounded(hn::Neg(hn::Abs(z)));
+    const Vec<T> e = load(exps + i);
     const Vec<T> large = hn::Div(set<T>(1), hn::Add(set<T>(1), e)), small = hn::Mul(e, large);
     const auto below = hn::Lt(z, zero<T>());
     const Vec<T> s = hn::IfThenElse(below, small, large), rest = hn::IfThenElse(below, large, small);
@@ -105,6 +125,8 @@ template <class T, bool kPlain>
 HWY_NOINLINE void run_adjoint(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
   const ScanBlock<T>& in = work.in;
   for (std::int64_t c = 0; c < in.width; c += kStrip<T>) {
+    const T* A = in.A_slope + c;
+    T* lam_first = work.lam + c;
     for (std::int64_t t = work.tokens - 1; t >= 0; --t) {
       const T *B = in.B + t * in.B_stride, *C = in.C + t * in.C_stride;
       const T *decays = span.decays + t * in.N * kBlock + c, *states = span.states + t * in.N * kBlock + c;
@@ -119,42 +141,40 @@ HWY_NOINLINE void run_adjoint(const ScanBackward<T>& work, const SpanBuffers<T>&
         if (!kPlain) u[v] = load(span.tile.u + at);
       }
       for (std::int64_t n = 0; n < in.N; ++n) {
-        Vec<T> lam[kVectors], weight[kVectors];
+        // All loads before the stores: the compiler must take a store for one into B or C.
+        const Vec<T> each_b = set(kPlain || !in.B_lanes ? B[n] : T(0)),
+                     each_k = set(kPlain || !in.C_lanes ? C[n] : T(0));
+        Vec<T> b[kVectors], lam[kVectors], passed[kVectors], to_rate[kVectors], weight[kVectors];
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
           const std::int64_t at = n * kBlock + v * kWidth<T>;
-          const Vec<T> b = kPlain || !in.B_lanes ? set(B[n]) : load(in.B_lanes + c + at);
-          const Vec<T> k = kPlain || !in.C_lanes ? set(C[n]) : load(in.C_lanes + c + at);
-          lam[v] = fma(grad_q[v], k, load(work.lam + c + at));
-          const Vec<T> a = load(decays + at);
-          const Vec<T> passed = hn::Mul(a, lam[v]);
-          store<T>(passed, work.lam + c + at);
-          Vec<T> to_exponent = hn::Mul(passed, load(states + at));
-          through_step[v] = fma(to_exponent, load(in.A_slope + c + at), through_step[v]);
+          b[v] = kPlain || !in.B_lanes ? each_b : load(in.B_lanes + c + at);
+          const Vec<T> k = kPlain || !in.C_lanes ? each_k : load(in.C_lanes + c + at);
+          lam[v] = fma(grad_q[v], k, load(lam_first + at));
+          passed[v] = hn::Mul(load(decays + at), lam[v]);
+          to_rate[v] = hn::Mul(passed[v], load(states + at));
+          through_step[v] = fma(to_rate[v], load(A + at), through_step[v]);
           weight[v] = dx[v];
           Vec<T> lam_b = lam[v];
           if constexpr (!kPlain) {
             if (in.zero_order) {
               // d(dt·φ(dt·A))/d dt = exp(dt·A) = a, and d/dA = dt²·φ'(dt·A).
               const Vec<T> x = exponent<T>(dt[v], load(in.A + c + at)), factor = phi(x);
-              through_step[v] = fma(hn::Mul(passed, b), u[v], through_step[v]);
-              to_exponent = fma(hn::Mul(dx[v], phi_derivative(x)), hn::Mul(lam[v], b), to_exponent);
+              through_step[v] = fma(hn::Mul(passed[v], b[v]), u[v], through_step[v]);
+              to_rate[v] = fma(hn::Mul(dx[v], phi_derivative(x)), hn::Mul(lam[v], b[v]), to_rate[v]);
               weight[v] = hn::Mul(dx[v], factor);
               lam_b = hn::Mul(lam[v], factor);
             }
           }
-          through_B[v] = fma(lam_b, b, through_B[v]);
-          T* sum = span.A + c + at;
-          store<T>(fma(to_exponent, dt[v], load(sum)), sum);
+          through_B[v] = fma(lam_b, b[v], through_B[v]);
         }
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) store<T>(passed[v], lam_first + n * kBlock + v * kWidth<T>);
+        add_channels<T>(to_rate, dt, span.A + n * kBlock + c);
         if (kPlain || !in.B_lanes) {
           add_lanes<T>(lam, weight, work.B + (t * in.N + n) * 16, c);
         } else {
-#pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) {
-            T* sum = work.B + n * kBlock + c + v * kWidth<T>;
-            store<T>(fma(lam[v], weight[v], load(sum)), sum);
-          }
+          add_channels<T>(lam, weight, work.B + n * kBlock + c);
         }
       }
 #pragma GCC unroll 2
@@ -171,8 +191,16 @@ HWY_NOINLINE void run_adjoint(const ScanBackward<T>& work, const SpanBuffers<T>&
 template <class T>
 HWY_NOINLINE void finish_gradients(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
   const ScanBlock<T>& in = work.in;
-  T* raw_steps = span.tile.inputs;  // not needed any more
-  if (in.softplus) gather(in.dt, in.dt_stride, in.width, work.tokens, raw_steps);
+  T* slopes = span.tile.inputs;  // not needed any more
+  if (in.softplus) {
+    gather(in.dt, in.dt_stride, in.width, work.tokens, slopes);
+    for (std::int64_t i = 0; i < work.tokens * kBlock; i += kWidth<T>) {
+      // softplus' = sig = 1 − exp(−softplus), and exactly 1 above the threshold.
+      const Vec<T> raw = hn::Add(load(slopes + i), load(in.dt_bias + i % kBlock));
+      const Vec<T> slope = hn::Neg(expm1(hn::Neg(load(span.tile.steps + i))));
+      store<T>(hn::IfThenElse(hn::Lt(set<T>(20), raw), set<T>(1), slope), slopes + i);
+    }
+  }
   for (std::int64_t c = 0; c < in.width; c += kWidth<T>) {
     Vec<T> bias = zero<T>(), skip = zero<T>();
     for (std::int64_t t = 0; t < work.tokens; ++t) {
@@ -183,12 +211,7 @@ HWY_NOINLINE void finish_gradients(const ScanBackward<T>& work, const SpanBuffer
       if (in.skip) grad_u = fma(grad_q, load(in.skip + c), grad_u);
       Vec<T> grad_dt = load(span.through_step + at);
       if (!in.zero_order) grad_dt = fma(through_B, u, grad_dt);
-      if (in.softplus) {
-        // softplus' = sig = 1 − exp(−softplus), and exactly 1 above the threshold.
-        const Vec<T> slope = hn::Neg(expm1(hn::Neg(dt)));
-        const auto above = hn::Lt(set<T>(20), hn::Add(load(raw_steps + at), load(in.dt_bias + c)));
-        grad_dt = hn::IfThenElse(above, grad_dt, hn::Mul(grad_dt, slope));
-      }
+      if (in.softplus) grad_dt = hn::Mul(grad_dt, load(slopes + at));
       if (work.u.data) store_channels<T>(grad_u, work.u.row(t), c, in.width);
       if (work.dt.data) store_channels<T>(grad_dt, work.dt.row(t), c, in.width);
       bias = hn::Add(bias, grad_dt);

@@ -19,7 +19,10 @@ struct OutputSink {
   ScanRows<T> y;
   const NextRows<T>& next;
 
-  HWY_INLINE void states(std::int64_t, std::int64_t, std::int64_t, const Vec<T>*, const Vec<T>*) const {}
+  struct Token {
+    HWY_INLINE void states(std::int64_t, const Vec<T>*, const Vec<T>*) const {}
+  };
+  HWY_INLINE Token begin(std::int64_t, std::int64_t) const { return {}; }
   HWY_INLINE void output(std::int64_t t, std::int64_t column, Vec<T> sum) const {
     if (!y.data) return;
     if (in.skip) sum = fma(load(in.skip + column), load(tile.u + t * kBlock + column), sum);

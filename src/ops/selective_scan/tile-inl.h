@@ -145,7 +145,7 @@ HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, cons
 
 // Runs a tile from the state h. A Sink takes what a pass wants of it:
 //   kKeepsStates                          the state after token t goes behind that before it, N·kBlock further on
-//   states(t, n, column, decay, state)    kVectors vectors of each
+//   begin(t, column).states(n, a, state)  kVectors vectors of decays and new states
 //   output(t, column, y)                  one vector of Σ C·h
 //   next                                  rows to fetch meanwhile
 // kPlain: prepare_tile allowed it. Both paths give the same bits.
@@ -160,6 +160,7 @@ HWY_NOINLINE void run_tile(const ScanBlock<T>& in, std::int64_t tokens, const Sc
       T* h = h_first + c + (Sink::kKeepsStates ? t * N * kBlock : 0);
       T* h_next = Sink::kKeepsStates ? h + N * kBlock : h;
       if (c == 0) fetch(sink.next, t);
+      const auto token = sink.begin(t, c);
       Vec<T> dt[kVectors], dx[kVectors], y[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
@@ -195,7 +196,7 @@ HWY_NOINLINE void run_tile(const ScanBlock<T>& in, std::int64_t tokens, const Sc
           store<T>(state[v], h_next + at);
           y[v] = fma(k[v], state[v], y[v]);
         }
-        sink.states(t, n, c, a, state);
+        token.states(n, a, state);
       }
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sink.output(t, c + v * kWidth<T>, y[v]);
