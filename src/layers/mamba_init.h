@@ -8,7 +8,7 @@
 
 namespace stepwell::layers {
 
-// First values of Mamba's parameters (MambaInit; mamba.md §2.2). Every tensor has the stream of random numbers of its
+// First values of Mamba's parameters (MambaInit). Every tensor has the stream of random numbers of its
 // name.
 class MambaInitialiser {
  public:

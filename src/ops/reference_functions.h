@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-// The scalar functions of mamba.md §1 on the C library: what the ops' references are written in. Kernels never use
+// The models' scalar functions on the C library: what the ops' references are written in. Kernels never use
 // them.
 namespace stepwell::ops::reference {
 

@@ -36,8 +36,8 @@ HWY_INLINE V decay_rate(V x) {
   return hn::Neg(at_most(exp(x), std::numeric_limits<Lane<V>>::max()));
 }
 
-// e = exp(−|x|), from which sigmoid, silu and softplus follow. A kernel that needs one of them for many numbers is faster
-// in two passes, exponentials first: shorter chains of dependent operations overlap better.
+// e = exp(−|x|), from which sigmoid, silu and softplus follow. A kernel that needs one of them for many numbers is
+// faster in two passes, exponentials first: shorter chains of dependent operations overlap better.
 template <class V>
 HWY_INLINE V exp_minus_abs(V x) {
   return exp_bounded(hn::Neg(hn::Abs(x)));

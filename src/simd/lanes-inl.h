@@ -115,7 +115,8 @@ HWY_INLINE Vec<T> keep_part(Vec<T> v, std::int64_t n) {
   return hn::IfThenElseZero(hn::FirstN(Tag<T>(), static_cast<std::size_t>(n)), v);
 }
 
-// Calls body(i, lanes) for the vectors of an array of n elements: i = 0, kWidth, …, and lanes = kWidth but for the last.
+// Calls body(i, lanes) for the vectors of an array of n elements: i = 0, kWidth, …, and lanes = kWidth but for the
+// last.
 template <class T, class Body>
 HWY_INLINE void for_vectors(std::int64_t n, Body body) {
   constexpr std::int64_t W = kWidth<T>;

@@ -12,8 +12,8 @@ struct ReducedAngle {
   std::uint32_t quadrant;
 };
 
-// Argument reduction of sin and cos where a few parts of π/2 do not reach: any finite |x| ≥ 2¹². The product with 2/π is
-// exact integer arithmetic (Payne and Hanek, 1983), r is within 1 ulp. The same bits on every machine.
+// Argument reduction of sin and cos where a few parts of π/2 do not reach: any finite |x| ≥ 2¹². The product with
+// 2/π is exact integer arithmetic (Payne and Hanek, 1983), r is within 1 ulp. The same bits on every machine.
 ReducedAngle reduce_large_angle(double x) noexcept;
 
 }  // namespace stepwell::simd

@@ -215,7 +215,8 @@ TEST(SelectiveScanBackward, GivesTheSameBitsOnEveryInstructionSet) {
   }
 }
 
-// The gradient through two halves of a sequence, the state handed over and its gradient handed back, is that of the whole.
+// The gradient through two halves of a sequence, the state handed over and its gradient handed back, is that of the
+// whole.
 TEST(SelectiveScanBackward, OfTwoPartsIsThatOfTheWhole) {
   for (const std::int64_t cut : {1, 50, 64, 99, 100}) {
     ScanCase<double> whole({.lengths = {100}, .D = 35, .N = 5});

@@ -193,8 +193,8 @@ class Guarded {
   char *base_, *data_;
 };
 
-// Lengths that are no multiple of anything, bias with softplus, a state from before: every gradient as the reference has it.
-// Rows lie apart with NaN between them (Rows).
+// Lengths that are no multiple of anything, bias with softplus, a state from before: every gradient as the
+// reference has it. Rows lie apart with NaN between them (Rows).
 TEST(FieldReport, P14_RaggedLengths) {
   for (const std::int64_t T : {1, 2, 15, 16, 17, 63, 64, 65, 127, 129, 255, 257, 300, 1000}) {
     ScanCase<double> c({.lengths = {T}, .D = 3, .N = 4});
@@ -272,7 +272,8 @@ TEST(FieldReport, P22_SegmentsContinueFromTheState) {
   }
 }
 
-// Packed sequences equal separate runs bit for bit; an empty one returns its state, and passes the gradient straight through.
+// Packed sequences equal separate runs bit for bit; an empty one returns its state, and passes the gradient
+// straight through.
 TEST(FieldReport, P25_PackedAndEmptySequences) {
   ScanCase<float> packed({.lengths = {0, 3, 0, 70, 1, 0}, .D = 9, .N = 5});
   const auto out = forward(packed);
@@ -296,8 +297,8 @@ TEST(FieldReport, P25_PackedAndEmptySequences) {
   }
 }
 
-// y_t = a_t·y_{t−1} + b_t with decays of 0, 1 and 1e−30: no division by a decay, and the first decay's gradient is 0 exactly
-// when there is no state before it.
+// y_t = a_t·y_{t−1} + b_t with decays of 0, 1 and 1e−30: no division by a decay, and the first decay's gradient is
+// 0 exactly when there is no state before it.
 TEST(FieldReport, P34_GradientOfTheDecayOfALinearRecurrence) {
   for (const std::int64_t T : {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 1000}) {
     ScanCase<double> c({.lengths = {T}, .D = 1, .N = 1, .z = false, .skip = false, .bias = false, .softplus = false});

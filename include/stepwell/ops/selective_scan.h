@@ -48,7 +48,7 @@ struct SelectiveScanGradients {  // outputs, overwritten; a default View or null
   View<T, 3> h;  // [S, N, D] gradient of the initial state
 };
 
-// Adjoint of selective_scan by checkpoint and replay (mamba.md §2.5). `h0` [S, N, D] is the initial state (default
+// Adjoint of selective_scan by checkpoint and replay (docs/numerics.md). `h0` [S, N, D] is the initial state (default
 // View: zero), grad_y [L, D], grad_h [S, N, D] the gradient arriving at the last state (default View: zero). Scratch
 // does not grow with L·D·N: states are kept every 64 tokens of one channel block at a time. Bits do not depend on
 // threads (X3).

@@ -18,7 +18,7 @@ struct ShortConvInputs {
   Activation activation = Activation::Silu;
 };
 
-// Causal depthwise convolution with carried state (mamba.md §2.3 step 2):
+// Causal depthwise convolution with carried state, as in Mamba (arXiv:2312.00752, §3.4):
 //   v[t][d] = bias[d] + Σ_{j=0..K−1} weight[d][j] · x[t−(K−1)+j][d],   y = activation(v)
 // Shapes  state [S, K, D] in/out: the last K inputs of each sequence, newest last (row 0 of an incoming state never
 //         matters unless the sequence is empty); zeros before the start. y [L, D].

@@ -26,7 +26,8 @@ struct Subject {
   Config options;
 };
 
-// Every op with a reference and every conformance configuration of every registered mixer, initialised from a fixed seed.
+// Every op with a reference and every conformance configuration of every registered mixer, initialised from a fixed
+// seed.
 std::vector<Subject> all_subjects();
 
 struct Options {

@@ -65,7 +65,8 @@ void linear_attention_backward(Context& ctx, const LinearAttentionInputs<T>& in,
     const std::int64_t s = task / H, head = task % H, first = segments.begin(s);
     const AttentionHead<T> work = head_of(in, first, segments.length(s), head);
     const auto rows = [&](const auto& view) { return view ? view.row(first) + head * view.stride[1] : nullptr; };
-    // The gradient of q needs the states, forwards; those of k and v need the states' gradients, backwards. No state is kept.
+    // The gradient of q needs the states, forwards; those of k and v need the states' gradients, backwards. No
+    // state is kept.
     if (out.q) {
       T* S = load_state<T>(state, task, K, V, scratch);
       attention_grad_q(work, S, rows(grad_y), grad_y.stride[0], rows(out.q), out.q.stride[0]);

@@ -120,7 +120,7 @@ HWY_NOINLINE void prepare_gradients(const ScanBackward<T>& work, const SpanBuffe
   }
 }
 
-// The tokens backwards; mamba.md §2.5 with le = lam·a·h before the token, as (a·lam)·h.
+// The tokens backwards, as the reference has them, with le = lam·a·h before the token, as (a·lam)·h.
 template <class T, bool kPlain>
 HWY_NOINLINE void run_adjoint(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
   const ScanBlock<T>& in = work.in;

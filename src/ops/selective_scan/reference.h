@@ -92,7 +92,7 @@ void selective_scan(const SelectiveScanInputs<T>& in, const Segments& segments, 
   }
 }
 
-// The adjoint, mamba.md §2.5, with every state kept.
+// The adjoint, with every state kept.
 template <class T>
 void selective_scan_backward(const SelectiveScanInputs<T>& in, const Segments& segments, View<const T, 3> h0,
                              View<const T, 2> grad_y, View<const T, 3> grad_h, const SelectiveScanGradients<T>& out) {

@@ -47,8 +47,8 @@ struct ScanBlock {
   bool softplus = false, zero_order = false;
 };
 
-// The rows that the kernel called next will touch, to be fetched meanwhile: rows of a block lie a whole row of the tensor
-// apart, which hardware prefetchers do not follow.
+// The rows that the kernel called next will touch, to be fetched meanwhile: rows of a block lie a whole row of the
+// tensor apart, which hardware prefetchers do not follow.
 template <class T>
 struct NextRows {
   const T *row[8];

@@ -12,7 +12,8 @@ namespace {
 
 // Blocks whose sums over channels share one buffer of 16 lanes: a chunk, the unit of work.
 constexpr std::int64_t kChunkBlocks = 4;
-// Sequences are taken in waves of about this many (sequence, chunk) pairs, so that scratch does not grow with the batch.
+// Sequences are taken in waves of about this many (sequence, chunk) pairs, so that scratch does not grow with the
+// batch.
 constexpr std::int64_t kWavePairs = 32;
 
 // What one (sequence, block) carries from span to span: the gradient of the state, and sums over tokens.

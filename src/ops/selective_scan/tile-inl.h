@@ -29,8 +29,8 @@ inline constexpr std::int64_t kStrip = kVectors * kWidth<T>;
 template <class T>
 inline constexpr T kFarExponent = sizeof(T) == 4 ? 125 : 1021;
 
-// 2^(dt·rate) for |dt·rate| ≤ kFarExponent. Three operations split the product, which is never rounded, into integer and
-// fraction. Relative error 1.2e-7 (double: 3e-16); exactly 1 for a product of 0.
+// 2^(dt·rate) for |dt·rate| ≤ kFarExponent. Three operations split the product, which is never rounded, into
+// integer and fraction. Relative error 1.2e-7 (double: 3e-16); exactly 1 for a product of 0.
 template <class T>
 HWY_INLINE Vec<T> decay_in_range(Vec<T> dt, Vec<T> rate) {
   using C = ExpConstants<T>;
@@ -40,7 +40,8 @@ HWY_INLINE Vec<T> decay_in_range(Vec<T> dt, Vec<T> rate) {
   return from_bits<Vec<T>>(hn::Add(bits(p), hn::ShiftLeft<C::kMantissa>(bits(shifted))));
 }
 
-// 2^(dt·rate) for any dt and rate, the same bits where decay_in_range is defined. A step of 0 gives 1 whatever the rate.
+// 2^(dt·rate) for any dt and rate, the same bits where decay_in_range is defined. A step of 0 gives 1 whatever the
+// rate.
 template <class T>
 HWY_INLINE Vec<T> decay(Vec<T> dt, Vec<T> rate) {
   using C = ExpConstants<T>;

@@ -8,8 +8,8 @@
 
 namespace stepwell::ops {
 
-// One output row of `width` channels: y = activation(bias + Σ_j weight[j]·rows[j]), a chain of fused multiply-adds from the
-// bias over j = 0 … K−1. `weight` [K] rows of channels, weight_stride apart; bias null: 0.
+// One output row of `width` channels: y = activation(bias + Σ_j weight[j]·rows[j]), a chain of fused multiply-adds
+// from the bias over j = 0 … K−1. `weight` [K] rows of channels, weight_stride apart; bias null: 0.
 template <class T>
 struct ConvRow {
   std::int64_t width, K;
