@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -83,6 +84,40 @@ inline void expect_parts_equal_whole(const CarriedCase& c, const std::vector<std
       EXPECT_GT(largest, 0) << "gradient " << i << " vanished";
       for (std::int64_t j = 0; j < whole[i].numel(); ++j) {
         EXPECT_NEAR(parts[i].at(j), whole[i].at(j), 1e-12 * largest) << "gradient " << i << ", element " << j;
+      }
+    }
+  }
+}
+
+// The gradient of one input alone has the bits it has beside all others': what is not wanted is skipped, no more.
+inline void expect_gradients_of_single_inputs(const CarriedCase& c) {
+  const std::int64_t L = c.rows[0].size(0);
+  std::vector<Tensor> values = c.rows;
+  values.insert(values.end(), c.shared.begin(), c.shared.end());
+  values.push_back(c.state);
+  // Gradients of the inputs for which `leaf` is true.
+  const auto gradients = [&](const std::function<bool(std::size_t)>& leaf) {
+    Context ctx = Context::serial();
+    Variables v;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      v.push_back(leaf(i) ? Variable::leaf(values[i]) : Variable(values[i]));
+    }
+    const auto shared = v.begin() + static_cast<std::ptrdiff_t>(c.rows.size());
+    const auto [y, state] = c.run(ctx, {v.begin(), shared}, {shared, v.end() - 1}, v.back(), Segments::uniform(1, L));
+    const std::array<Variable, 2> outputs = {y, state};
+    const std::array<Tensor, 2> cotangents = {random_tensor(y.shape(), 60), random_tensor(state.shape(), 61)};
+    const Gradients g = backward(ctx, outputs, cotangents);
+    std::vector<Tensor> found;
+    for (const Variable& variable : v) found.push_back(g.of(variable));
+    return found;
+  };
+  const std::vector<Tensor> all = gradients([](std::size_t) { return true; });
+  for (std::size_t only = 0; only < values.size(); ++only) {
+    const std::vector<Tensor> one = gradients([only](std::size_t i) { return i == only; });
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(one[i].defined(), i == only);
+      if (i == only) {
+        EXPECT_TRUE(one[i].same_bits(all[i])) << "input " << i;
       }
     }
   }

@@ -76,6 +76,8 @@ TEST(LinearAttention, SegmentsWithACarriedStateEqualOneRun) {
   expect_parts_equal_whole(carried_case(), {{5, 6}, {1, 10}, {10, 1}, {0, 11}, {2, 1, 0, 3, 5}});
 }
 
+TEST(LinearAttention, SkipsOnlyWhatIsNotWanted) { expect_gradients_of_single_inputs(carried_case()); }
+
 TEST(LinearAttention, UpdatesADonatedStateInPlace) {
   expect_state_donation(carried_case());
   expect_no_donation_while_recording(carried_case());

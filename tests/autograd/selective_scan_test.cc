@@ -148,6 +148,8 @@ TEST(SelectiveScan, SegmentsWithACarriedStateEqualOneRun) {
   expect_parts_equal_whole(carried_case(), {{6, 7}, {1, 12}, {12, 1}, {0, 13}, {2, 1, 0, 3, 7}});
 }
 
+TEST(SelectiveScan, SkipsOnlyWhatIsNotWanted) { expect_gradients_of_single_inputs(carried_case()); }
+
 TEST(SelectiveScan, UpdatesADonatedStateInPlace) {
   expect_state_donation(carried_case());
   expect_no_donation_while_recording(carried_case());

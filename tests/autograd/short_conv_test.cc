@@ -80,6 +80,8 @@ TEST(ShortConv, SegmentsWithACarriedStateEqualOneRun) {
   }
 }
 
+TEST(ShortConv, SkipsOnlyWhatIsNotWanted) { expect_gradients_of_single_inputs(carried_case(Activation::Silu)); }
+
 TEST(ShortConv, UpdatesADonatedStateInPlace) {
   expect_state_donation(carried_case(Activation::Silu));
   expect_no_donation_while_recording(carried_case(Activation::Silu));
