@@ -141,8 +141,8 @@ TEST_P(Softmax, CrossEntropyAndItsGradient) {
   }
 }
 
-TEST_P(Softmax, CrossEntropyOfConfidentRowsKeepsItsDigits) {
-  // The loss is 9e−14; in float it and 1 − p would vanish beside 30.
+TEST_P(Softmax, CrossEntropyOfAConfidentRow) {
+  // A loss of 9e−14, and a gradient that must keep its digits beside a logit of 30.
   const Tensor logits = Tensor::from<double>(std::vector<double>{30, 0}, {1, 2}).to(dtype);
   const Tensor targets = Tensor::zeros({1}, DType::I64), log_sums = poisoned({1}, dtype), loss = poisoned({1}, dtype);
   const Tensor grad = poisoned({1, 2}, dtype), one = Tensor::full({1}, 1, dtype);
