@@ -25,4 +25,4 @@ endif()
 stepwell_pkg_config(stepwell-ops "Stepwell's numerical kernels" -lstepwell_ops libhwy)
 stepwell_pkg_config(stepwell-infer "Stepwell's models and streams, without training" -lstepwell_infer stepwell-ops)
 stepwell_pkg_config(stepwell "Fixed-state sequence models: train, fine-tune, stream" "-lstepwell${thread_library}"
-  "stepwell-ops tomlplusplus ${executor}")
+  "stepwell-ops fmt tomlplusplus ${executor}")
