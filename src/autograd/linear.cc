@@ -9,8 +9,6 @@
 
 namespace stepwell {
 
-using autograd::describe;
-
 namespace {
 
 // What the adjoints of linear need; a tensor is undefined where nothing asks for it.

@@ -50,12 +50,14 @@ ReducedAngle reduce_large_angle(double x) noexcept {
     const std::uint64_t factor = half == 0 ? m & 0xFFFFFFFFu : m >> 32;
     std::uint64_t carry = 0;
     for (int i = 0; i < kWords; ++i) {
-      auto& word = product[static_cast<std::size_t>(i + half)];
-      const std::uint64_t sum = factor * kTwoOverPi[static_cast<std::size_t>(first + kWords - 1 - i)] + word + carry;
+      const int place = i + half, digits = first + kWords - 1 - i;
+      auto& word = product[static_cast<std::size_t>(place)];
+      const std::uint64_t sum = factor * kTwoOverPi[static_cast<std::size_t>(digits)] + word + carry;
       word = static_cast<std::uint32_t>(sum);
       carry = sum >> 32;
     }
-    product[static_cast<std::size_t>(kWords + half)] += static_cast<std::uint32_t>(carry);
+    const int top = kWords + half;
+    product[static_cast<std::size_t>(top)] += static_cast<std::uint32_t>(carry);
   }
   auto quadrant = static_cast<std::uint32_t>(bits_from(product, point) & 3);
   // The fraction as 128 bits; from ½ on it is the next quadrant's, less than 0.

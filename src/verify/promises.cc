@@ -323,14 +323,14 @@ void measure_finite_differences(Subject& subject, const Options&, Tally& tally) 
       inputs.push_back({p->name, p->value.value(), 0});
       before.push_back(p->value);
     }
-    const int fields_count = state.count();
+    const auto fields_count = static_cast<std::size_t>(state.count());
     const auto result = gradcheck(
         ctx,
         [&](const std::vector<Variable>& v) {
           State start;
-          for (int i = 0; i < fields_count; ++i) start.push(v[static_cast<std::size_t>(1 + i)]);
+          for (std::size_t i = 1; i <= fields_count; ++i) start.push(v[i]);
           for (std::size_t i = 0; i < parameters.size(); ++i) {
-            parameters[i]->value = v[1 + static_cast<std::size_t>(fields_count) + i];
+            parameters[i]->value = v[1 + fields_count + i];
           }
           LayerOutput out = layer.forward(ctx, v[0], std::move(start));
           std::vector<Variable> outputs = {out.y};

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/tally.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ void Tally::same_bits(const Tensor& got, const Tensor& expected, const std::stri
   if (got.same_bits(expected)) return;
   for (std::int64_t i = 0; i < got.numel(); ++i) {
     const double a = got.at(i), b = expected.at(i);
-    if (std::memcmp(&a, &b, sizeof a) == 0) continue;
+    if (std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b)) continue;
     ++differing_;
     fail_once(fmt::format("{}: element {} of {} is {:.9g} instead of {:.9g}", what, i, got.shape().to_string(), a, b));
   }
