@@ -100,7 +100,8 @@ TEST(FieldReport, P4_GateFormulaNeverGivesNaN) {
       EXPECT_NEAR(out.h[t * D + d], expected, 1e-6) << "A_log " << logs[d] << ", step " << raws[t];
     }
   }
-  for (const auto& [name, rows] : backward(c).all()) {
+  auto gradients = backward(c);
+  for (const auto& [name, rows] : gradients.all()) {
     for (std::int64_t i = 0; i < rows->size(); ++i) EXPECT_TRUE(std::isfinite((*rows)[i])) << name << " " << i;
   }
 }
