@@ -88,8 +88,8 @@ TEST(Blake3, AgreesWithB3sum) {
   io::write_file(folder.file("f"), "");
   if (b3sum(folder.file("f")).empty()) GTEST_SKIP() << "NOT RUN: b3sum is not installed";
   std::mt19937 engine(5);
-  for (int trial = 0; trial < 40; ++trial) {
-    std::string bytes(engine() % (1u << (trial % 20)), '\0');
+  for (int trial = 0; trial < 20; ++trial) {
+    std::string bytes(engine() % (1u << trial), '\0');
     for (char& c : bytes) c = static_cast<char>(engine());
     io::write_file(folder.file("f"), bytes);
     EXPECT_EQ(hash(bytes), b3sum(folder.file("f"))) << bytes.size() << " bytes";

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,14 +19,13 @@
 #include "tests/io/temporary_folder.h"
 
 namespace {
-// Called in place of fsync while set; returns an errno.
+// What fsync does while set; returns an errno.
 std::function<int()> fsync_hook;
 }  // namespace
 
-// Takes the place of the C library's in this binary.
-extern "C" int fsync(int descriptor) {
-  if (!fsync_hook) return static_cast<int>(::syscall(SYS_fsync, descriptor));
-  errno = fsync_hook();
+// Takes the place of the C library's in this binary, where hundreds of files would wait for the disk otherwise.
+extern "C" int fsync(int) {
+  errno = fsync_hook ? fsync_hook() : 0;
   return errno == 0 ? 0 : -1;
 }
 

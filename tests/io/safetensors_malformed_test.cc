@@ -212,7 +212,7 @@ TEST(FieldReport, P42_LongNamesAreCutInMessages) {
 // Headers made to cost much: as many tensors, or as many metadata, as the bytes allow.
 TEST(FieldReport, P42_MemoryStaysBelowTheFilesSize) {
   std::string tensors = "{", metadata = R"({"__metadata__":{)";
-  for (int i = 0; i < 300'000; ++i) {
+  for (int i = 0; i < 100'000; ++i) {
     tensors += (i ? "," : "") + entry(std::to_string(i), 0, 0);
     metadata += (i ? ",\"" : "\"") + std::to_string(i) + "\":\"\"";
   }
@@ -221,7 +221,7 @@ TEST(FieldReport, P42_MemoryStaysBelowTheFilesSize) {
     AllocationMeter meter;
     const io::SafetensorsFile file = parse_safetensors(bytes);
     EXPECT_LE(meter.peak(), static_cast<std::int64_t>(bytes.size()));
-    EXPECT_EQ(file.size() + file.metadata().size(), 300'000u);
+    EXPECT_EQ(file.size() + file.metadata().size(), 100'000u);
   }
 }
 

@@ -61,7 +61,7 @@ bool is_refused_or_whole(const std::string& bytes) {
   }
 }
 
-// Not under rc::check, since each file written waits for the disk: 60 draws of growing size do.
+// Not under rc::check, whose 2000 runs are too many for files: 60 draws of growing size do.
 TEST(SafetensorsProperty, SavingLoadingAndSavingAgainGivesTheSameBytes) {
   TemporaryFolder folder;
   const auto generator = rc::gen::exec(draw_tensors);
