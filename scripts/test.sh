@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-FileCopyrightText: 2026 The Stepwell authors
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages that are missing, builds Stepwell in build/release and runs its tests, then has it verify its promises on this machine.
+# Installs the packages that are missing, builds Stepwell in build/release and runs its tests, then has it verify its
+# promises on this machine. Writes to build/ only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
