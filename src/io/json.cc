@@ -211,7 +211,8 @@ class JsonWriter {
 
   void line(int depth) {
     out_ += '\n';
-    out_.append(static_cast<std::size_t>(indent_ * depth), ' ');
+    const int spaces = indent_ * depth;
+    out_.append(static_cast<std::size_t>(spaces), ' ');
   }
 
   int indent_;

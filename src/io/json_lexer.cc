@@ -54,8 +54,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
 std::uint32_t parse_hex4(std::string_view text) {
   std::uint32_t value = 0x10000;
   if (text.size() < 4) return value;
-  const char* end = text.data() + 4;
-  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
+  const char *first = text.data(), *end = first + 4;
+  const auto [stop, error] = std::from_chars(first, end, value, 16);
   return error == std::errc() && stop == end ? value : 0x10000;
 }
 
