@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure/report.h"
 
+#include <utility>
+
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "stepwell/io/json.h"
 
 namespace stepwell::bench {
 
@@ -35,37 +38,35 @@ std::string table_text(const std::vector<Record>& records) {
 }
 
 std::string json_text(const Limits& limits, const std::vector<Record>& records) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
+  Config::Array list;
   for (const Record& r : records) {
-    Json others = Json::array();
+    Config::Array others;
     for (const ContenderRate& other : r.others) {
-      others.push_back({{"name", other.name}, {"rate", other.rate}, {"ratio", other.ratio}});
+      others.emplace_back(Config::Object{{"name", other.name}, {"rate", other.rate}, {"ratio", other.ratio}});
     }
-    list.push_back({{"op", r.op},
-                    {"shape", r.shape},
-                    {"threads", r.threads},
-                    {"rounds", r.rounds},
-                    {"unit", r.unit},
-                    {"rate", r.rate},
-                    {"slowest", r.slowest},
-                    {"fastest", r.fastest},
-                    {"limit", r.limit},
-                    {"limit_name", r.limit_name},
-                    {"fraction", r.fraction},
-                    {"others", others}});
+    list.emplace_back(Config::Object{{"op", r.op},
+                                     {"shape", r.shape},
+                                     {"threads", r.threads},
+                                     {"rounds", r.rounds},
+                                     {"unit", r.unit},
+                                     {"rate", r.rate},
+                                     {"slowest", r.slowest},
+                                     {"fastest", r.fastest},
+                                     {"limit", r.limit},
+                                     {"limit_name", r.limit_name},
+                                     {"fraction", r.fraction},
+                                     {"others", std::move(others)}});
   }
-  const Json json = {{"limits",
-                      {{"isa", limits.isa},
-                       {"lanes", limits.lanes},
-                       {"threads", limits.threads},
-                       {"fma_flops", limits.flops(limits.fma)},
-                       {"fma_flops_all_threads", limits.flops(limits.fma_all)},
-                       {"l2_bytes", limits.l2},
-                       {"memory_read_bytes", limits.memory_read},
-                       {"memory_copy_bytes", limits.memory_copy}}},
-                     {"records", list}};
-  return json.dump(2) + "\n";
+  const auto numbers = [](const std::vector<double>& values) { return Config::Array(values.begin(), values.end()); };
+  Config::Object all{{"isa", limits.isa},
+                     {"lanes", limits.lanes},
+                     {"threads", limits.threads},
+                     {"fma_flops", limits.flops(limits.fma)},
+                     {"fma_flops_all_threads", limits.flops(limits.fma_all)},
+                     {"l2_bytes", limits.l2},
+                     {"memory_read_bytes", numbers(limits.memory_read)},
+                     {"memory_copy_bytes", numbers(limits.memory_copy)}};
+  return io::to_json(Config::Object{{"limits", std::move(all)}, {"records", std::move(list)}}) + "\n";
 }
 
 }  // namespace stepwell::bench

@@ -23,7 +23,7 @@ git ls-files -co --exclude-standard 'include/*.h' '*.h' '*.cc' | sort -u | xargs
     height["dist"] = height["train"]
     height["tests"] = height["examples"] = height["cli"]
     beside["io"] = beside["linalg"] = 1
-    split("nlohmann/json.hpp CLI/CLI.hpp toml++/toml.h Eigen/Dense", slow)
+    split("CLI/CLI.hpp toml++/toml.h Eigen/Dense", slow)
     for (i in slow) is_slow[slow[i]] = 1
   }
   FNR == 1 { own = floor_of(FILENAME) }
