@@ -2,39 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/verify/verify.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <new>
 
 #include "stepwell/io/json.h"
 
 #include "cli/command.h"
-
-namespace {
-
-// Counted so that "a step allocates nothing" (X6) is measured on this very program.
-std::atomic<std::int64_t> g_heap_allocations{0};
-
-void* counted_allocation(std::size_t size, std::size_t alignment) {
-  g_heap_allocations.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t rounded = (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment;
-  if (void* p = std::aligned_alloc(alignment, rounded)) return p;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return counted_allocation(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted_allocation(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+#include "verify/counted_heap.h"
 
 namespace stepwell::cli {
 
@@ -49,8 +23,8 @@ struct VerifyCommand {
     verify::Options options;
     options.layer = layer;
     options.case_folders = cases;
-    options.heap_allocations = [] { return g_heap_allocations.load(std::memory_order_relaxed); };
-    std::FILE* lines = json ? stderr : stdout;  // with --json, stdout is for the machine alone
+    options.heap_allocations = verify::heap_allocations;  // X6 is measured on this very program
+    std::FILE* lines = json ? stderr : stdout;            // with --json, stdout is for the machine alone
     std::fprintf(lines, "%s\n", verify::Report::header().c_str());
     options.on_check = [lines](const verify::Check& check) {
       std::fprintf(lines, "%s\n", verify::Report::line(check).c_str());

@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
-// A step allocates nothing on the heap (X6): counted by this binary's own operator new.
+// A step allocates nothing on the heap (X6).
 #include <array>
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -12,26 +9,7 @@
 #include "stepwell/autograd/functions.h"
 
 #include "tests/autograd/random_tensor.h"
-
-namespace {
-std::atomic<std::int64_t> g_allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
-  void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (!p) throw std::bad_alloc();
-  return p;
-}
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+#include "verify/counted_heap.h"
 
 namespace stepwell {
 namespace {
@@ -90,17 +68,17 @@ TEST(Allocation, AStepAllocatesNothingOnTheHeap) {
     Step step(dtype);
     for (int i = 0; i < 3; ++i) step.run();  // arenas reach their size
     const double before_last = step.last();
-    const std::int64_t before = g_allocations.load();
+    const std::int64_t before = verify::heap_allocations();
     for (int i = 0; i < 10; ++i) step.run();
-    EXPECT_EQ(g_allocations.load() - before, 0);
+    EXPECT_EQ(verify::heap_allocations() - before, 0);
     EXPECT_NE(step.last(), before_last) << "the states do not move";
   }
 }
 
 TEST(Allocation, TheCounterCounts) {
-  const std::int64_t before = g_allocations.load();
+  const std::int64_t before = verify::heap_allocations();
   const Tensor t = Tensor::zeros({3});
-  EXPECT_GT(g_allocations.load(), before);
+  EXPECT_GT(verify::heap_allocations(), before);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 #include "stepwell/io/safetensors.h"
 
-#include "tests/io/allocation_meter.h"
 #include "tests/io/safetensors_bytes.h"
+#include "verify/counted_heap.h"
 
 namespace stepwell {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::int64_t kSlack = 1 << 20;  // what a broken file may cost beyond 
 
 // Expects an Error that names the file and holds `part`, at no more memory than the file has bytes and kSlack.
 void expect_fault(const std::string& bytes, const std::string& part) {
-  AllocationMeter meter;
+  verify::HeapMeter meter;
   const std::string fault = parse_fault(bytes);
   EXPECT_LE(meter.peak(), static_cast<std::int64_t>(bytes.size()) + kSlack);
   EXPECT_EQ(fault.substr(0, 18), "[made.safetensors]") << fault;
@@ -218,7 +218,7 @@ TEST(FieldReport, P42_MemoryStaysBelowTheFilesSize) {
   }
   for (const std::string& header : {tensors + "}", metadata + "}}"}) {
     const std::string bytes = safetensors_bytes(header);
-    AllocationMeter meter;
+    verify::HeapMeter meter;
     const io::SafetensorsFile file = parse_safetensors(bytes);
     EXPECT_LE(meter.peak(), static_cast<std::int64_t>(bytes.size()));
     EXPECT_EQ(file.size() + file.metadata().size(), 100'000u);

@@ -10,10 +10,10 @@
 
 #include "stepwell/core/error.h"
 
-#include "tests/io/allocation_meter.h"
 #include "tests/io/random_tensor.h"
 #include "tests/io/safetensors_bytes.h"
 #include "tests/io/temporary_folder.h"
+#include "verify/counted_heap.h"
 
 namespace stepwell {
 namespace {
@@ -45,7 +45,7 @@ NamedTensors draw_tensors() {
 
 // Either an Error of code File, or a file all of whose tensors can be read; in no more memory than the file warrants.
 bool is_refused_or_whole(const std::string& bytes) {
-  AllocationMeter meter;
+  verify::HeapMeter meter;
   try {
     const auto file = parse_safetensors(bytes);
     if (meter.peak() > static_cast<std::int64_t>(bytes.size()) + (1 << 20)) return false;

@@ -1,42 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gtest/gtest.h>
 
 #include "stepwell/verify/verify.h"
 
-namespace {
-
-std::atomic<std::int64_t> g_heap_allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  g_heap_allocations.fetch_add(1, std::memory_order_relaxed);
-  void* p = nullptr;
-  if (posix_memalign(&p, alignment < sizeof(void*) ? sizeof(void*) : alignment, size == 0 ? 1 : size) != 0)
-    throw std::bad_alloc();
-  return p;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+#include "verify/counted_heap.h"
 
 namespace stepwell::verify {
 namespace {
 
 Options counting_options() {
   Options options;
-  options.heap_allocations = [] { return g_heap_allocations.load(std::memory_order_relaxed); };
+  options.heap_allocations = heap_allocations;
   return options;
 }
 
