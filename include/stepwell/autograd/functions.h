@@ -10,6 +10,7 @@
 #include "stepwell/autograd/variable.h"
 #include "stepwell/core/rng.h"
 #include "stepwell/core/segments.h"
+#include "stepwell/ops/gated_delta.h"
 #include "stepwell/ops/matmul.h"
 #include "stepwell/ops/norm.h"
 #include "stepwell/ops/selective_scan.h"
@@ -100,5 +101,22 @@ std::pair<Variable, Variable> selective_scan(Context& ctx, const SelectiveScanAr
 std::pair<Variable, Variable> linear_attention(Context& ctx, const Variable& q, const Variable& k, const Variable& v,
                                                const Tensor& decay, double scale, Variable state,
                                                const Segments& segments);
+
+// The gated delta rule (ops/gated_delta.h), shapes as there; g, b, w, A_log, dt_bias and the state may be undefined.
+// → {o [L, HV, V], last state}. States are packed, [S, HV, ⌈V/16⌉, K, 16].
+struct GatedDeltaArguments {
+  Variable q, k, v, g, b, w;
+  double scale = 1;
+  bool l2norm = false;
+  ops::DecayGate gate = ops::DecayGate::Given;
+  Variable A_log, dt_bias;  // with a gate of g only
+  double lower_bound = -5;
+};
+std::pair<Variable, Variable> gated_delta(Context& ctx, const GatedDeltaArguments& in, Variable state,
+                                          const Segments& segments);
+
+// Between states [S, HV, K, V] and packed ones [S, HV, ⌈V/16⌉, K, 16].
+Variable pack_state(Context& ctx, const Variable& state);
+Variable unpack_state(Context& ctx, const Variable& state, std::int64_t V);
 
 }  // namespace stepwell
