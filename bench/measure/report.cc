@@ -24,11 +24,12 @@ std::string limits_text(const Limits& limits) {
 }
 
 std::string table_text(const std::vector<Record>& records) {
-  std::string text = fmt::format("{:<16} {:<30} {:>3} {:>10} {:<6} {:>9}  {:<12} others (ours / theirs)\n", "op",
-                                 "shape", "thr", "rate", "", "of limit", "limit");
+  std::string text = fmt::format("{:<16} {:<30} {:>3} {:>10} {:<6} {:>9}  {:<12} {:>9} {:>9}  others (ours / theirs)\n",
+                                 "op", "shape", "thr", "rate", "", "of limit", "limit", "ms/call", "first");
   for (const Record& r : records) {
-    text += fmt::format("{:<16} {:<30} {:>3} {:>10.4g} {:<6} {:>9}  {:<12}", r.op, r.shape, r.threads, r.rate, r.unit,
-                        r.limit > 0 ? fmt::format("{:.3f}", r.fraction) : "-", r.limit_name);
+    text += fmt::format("{:<16} {:<30} {:>3} {:>10.4g} {:<6} {:>9}  {:<12} {:>9.3f} {:>9.3f} ", r.op, r.shape,
+                        r.threads, r.rate, r.unit, r.limit > 0 ? fmt::format("{:.3f}", r.fraction) : "-", r.limit_name,
+                        r.call * 1e3, r.first_call * 1e3);
     for (const ContenderRate& other : r.others) {
       text += fmt::format(" {} {:.4g} ({:.2f})", other.name, other.rate, other.ratio);
     }
@@ -55,6 +56,8 @@ std::string json_text(const Limits& limits, const std::vector<Record>& records) 
                                      {"limit", r.limit},
                                      {"limit_name", r.limit_name},
                                      {"fraction", r.fraction},
+                                     {"call_seconds", r.call},
+                                     {"first_call_seconds", r.first_call},
                                      {"others", std::move(others)}});
   }
   const auto numbers = [](const std::vector<double>& values) { return Config::Array(values.begin(), values.end()); };

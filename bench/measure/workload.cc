@@ -8,16 +8,17 @@ namespace stepwell::bench {
 
 namespace {
 
+double now(bool one_thread) { return one_thread ? thread_seconds() : wall_seconds(); }
+
 // Calls a second of `call`, repeated for at least `slice` seconds.
 template <class Call>
 double calls_per_second(bool one_thread, double slice, Call&& call) {
-  const auto now = [&] { return one_thread ? thread_seconds() : wall_seconds(); };
   std::int64_t calls = 0, batch = 1;
-  const double start = now();
+  const double start = now(one_thread);
   for (;;) {
     for (std::int64_t i = 0; i < batch; ++i) call();
     calls += batch;
-    const double seconds = now() - start;
+    const double seconds = now(one_thread) - start;
     if (seconds >= slice) return static_cast<double>(calls) / seconds;
     if (seconds < slice / 8) batch *= 2;
   }
@@ -58,7 +59,9 @@ Record measure(const Case& row, Context& ctx, const Limits& limits, const std::v
   std::vector<double> rates, limit_rates, fractions;
   const std::size_t contenders = work.gemm ? others.size() : 0;
   std::vector<std::vector<double>> other_rates(contenders), ratios(contenders);
+  const double start = now(one_thread);
   work.run(ctx);
+  const double first_call = now(one_thread) - start;
   for (std::size_t i = 0; i < contenders; ++i) others[i].run(*work.gemm);
   for (int round = 0; round < options.rounds; ++round) {
     const double limit = limit_of(work, ctx, limits, options.slice);
@@ -84,6 +87,8 @@ Record measure(const Case& row, Context& ctx, const Limits& limits, const std::v
   record.limit_name = bound_name(work);
   record.limit = median(limit_rates);
   record.fraction = median(fractions);
+  record.first_call = first_call;
+  record.call = work.units / record.rate;
   for (std::size_t i = 0; i < contenders; ++i) {
     record.others.push_back({others[i].name, median(other_rates[i]), median(ratios[i])});
   }

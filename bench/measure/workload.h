@@ -70,8 +70,9 @@ struct Record {
   int threads = 1, rounds = 0;
   double rate = 0, slowest = 0, fastest = 0;  // units a second: median, least and most of the rounds
   std::string limit_name;
-  double limit = 0;     // units a second; 0: not measured
-  double fraction = 0;  // rate / limit, both of the same round; median
+  double limit = 0;                 // units a second; 0: not measured
+  double fraction = 0;              // rate / limit, both of the same round; median
+  double first_call = 0, call = 0;  // seconds of the very first call with its buffers, and of a later one (median)
   std::vector<ContenderRate> others;
 };
 
