@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -51,6 +52,20 @@ inline layers::State random_state(const layers::Layer& layer, std::int64_t seque
 }
 
 inline Tensor time_slice(const Tensor& x, std::int64_t start, std::int64_t length) { return x.slice(1, start, length); }
+
+// Feeds x in pieces of the given lengths, handing the state on.
+inline layers::LayerOutput in_pieces(Context& ctx, const layers::Layer& layer, const Tensor& x, layers::State state,
+                                     const std::vector<std::int64_t>& lengths) {
+  const Tensor y = Tensor::full(x.shape(), std::numeric_limits<double>::quiet_NaN(), x.dtype());
+  std::int64_t start = 0;
+  for (const std::int64_t length : lengths) {
+    layers::LayerOutput piece = layer.forward(ctx, time_slice(x, start, length), std::move(state));
+    time_slice(y, start, length).copy_from(piece.y.value());
+    state = std::move(piece.state);
+    start += length;
+  }
+  return {y, std::move(state)};
+}
 
 inline void expect_same_bits(const Tensor& actual, const Tensor& expected, const std::string& what) {
   EXPECT_TRUE(actual.same_bits(expected)) << what;

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstring>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "stepwell/layers/registry.h"
 #include "stepwell/models/causal_lm.h"
 #include "stepwell/models/forecaster.h"
+#include "stepwell/models/stream.h"
 
 namespace stepwell {
 
@@ -51,6 +55,24 @@ inline Tensor random_ids(std::int64_t batch, std::int64_t time, std::string_view
 
 inline Tensor random_series(const Shape& shape, std::string_view name, DType dtype = DType::F32) {
   return Rng(5).stream(name).normal(shape, 0, 1, dtype);
+}
+
+constexpr std::int64_t kVocab = 256;  // of small_lm()
+
+inline std::vector<float> step(models::Stream& stream, std::int64_t token) {
+  std::vector<float> output(kVocab, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(stream.step(token, output));
+  return output;
+}
+
+inline std::vector<float> feed(models::Stream& stream, const Tensor& ids) {
+  std::vector<float> last;
+  for (const std::int64_t id : ids.span<std::int64_t>()) last = step(stream, id);
+  return last;
+}
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 }  // namespace stepwell

@@ -126,38 +126,6 @@ TEST_P(EveryModel, SplitsBatchAndThreadsKeepEveryBit) {
   expect_same_bits(threaded, whole, "threads");
 }
 
-// Padding is dropped before the first layer: NaN there reaches neither outputs, states nor gradients.
-TEST_P(EveryModel, P24_PaddingIsInert) {
-  const auto forecaster = small_forecaster(GetParam());
-  const Tensor x = random_series({2, 6, 2}, "x"), mask = Tensor::full({2, 6}, 1, DType::Bool);
-  for (const std::int64_t pad : {0, 1, 8}) {
-    mask.data<bool>()[pad] = false;
-    x.reshape({12, 2}).slice(0, pad, 1).fill(kNaN);
-  }
-  States states;
-  const Variable y = forecaster->forward(ctx, x, states, {{}, mask});
-  const Variable loss = sum(ctx, y);
-  ASSERT_TRUE(std::isfinite(loss.value().at(0)));
-  const Gradients gradients = backward(ctx, loss);
-  for (const layers::Parameter* parameter : forecaster->parameters()) {
-    const Tensor g = gradients.of(parameter->value);
-    ASSERT_TRUE(g.defined()) << parameter->name;
-    for (const float v : g.span<float>()) ASSERT_TRUE(std::isfinite(v)) << parameter->name;
-  }
-  States alone;
-  const Tensor expected = forecaster->forward(ctx, x.slice(0, 0, 1).slice(1, 2, 4), alone).value();
-  EXPECT_TRUE(y.value().slice(0, 0, 1).slice(1, 2, 4).same_bits(expected));
-  for (std::size_t i = 0; i < alone.size(); ++i) {
-    for (int f = 0; f < alone[i].count(); ++f) {
-      EXPECT_TRUE(states[i][f].value().slice(0, 0, 1).same_bits(alone[i][f].value()));
-    }
-  }
-  States ones;
-  EXPECT_TRUE(forecaster->forward(ctx, expected, ones, {{}, Tensor::full({1, 4}, 1, DType::Bool)})
-                  .value()
-                  .same_bits(forecaster->forward(ctx, expected, alone = {}).value()));
-}
-
 TEST_P(EveryModel, PackedSequencesAreSeparate) {
   NoGrad constant;
   const auto lm = small_lm(GetParam());
@@ -166,22 +134,6 @@ TEST_P(EveryModel, PackedSequencesAreSeparate) {
   const Tensor y = lm->forward(ctx, ids, packed, {{0, 4, 9}, {}}).value();
   EXPECT_TRUE(lm->forward(ctx, ids.slice(1, 0, 4), first).value().same_bits(y.slice(1, 0, 4)));
   EXPECT_TRUE(lm->forward(ctx, ids.slice(1, 4, 5), second).value().same_bits(y.slice(1, 4, 5)));
-}
-
-TEST_P(EveryModel, P41_GradientsDoNotDependOnThreads) {
-  const auto lm = small_lm(GetParam());
-  const Tensor ids = random_ids(3, 17, "x"), targets = random_ids(1, 51, "targets").reshape({51});
-  std::vector<Tensor> first;
-  for (const int threads : {1, 1, 2, 4}) {
-    Context parallel = Context::parallel(threads);
-    States states;
-    const Variable logits = reshape(parallel, lm->forward(parallel, ids, states), {51, 256});
-    const Gradients gradients = backward(parallel, cross_entropy(parallel, logits, targets));
-    std::vector<Tensor> all;
-    for (const layers::Parameter* parameter : lm->parameters()) all.push_back(gradients.of(parameter->value));
-    if (first.empty()) first = all;
-    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(all[i].same_bits(first[i])) << threads << " threads";
-  }
 }
 
 TEST_P(EveryModel, DropoutIsOnlyThereWithItsNumbers) {

@@ -3,10 +3,12 @@
 #include "stepwell/simd/isa.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "stepwell/core/context.h"
 #include "stepwell/core/error.h"
 
 namespace stepwell::simd {
@@ -50,6 +52,23 @@ TEST(Isa, NamesAreThoseOfTheEnvironmentVariable) {
 TEST(Isa, OnlySse4RoundsAMultiplyAddTwice) {
   EXPECT_FALSE(has_fma(Isa::Sse4));
   for (const Isa isa : {Isa::Scalar, Isa::Avx2, Isa::Avx3, Isa::Neon}) EXPECT_TRUE(has_fma(isa)) << isa_name(isa);
+}
+
+// Ends the process: with 0 if a context cannot be had without an instruction set.
+[[noreturn]] void make_context_and_exit() {
+  setenv("STEPWELL_ISA", "nonsense", 1);
+  try {
+    Context::serial();
+  } catch (const Error& error) {
+    std::_Exit(std::string(error.what()).find("nonsense") == std::string::npos ? 2 : 0);
+  }
+  std::_Exit(1);
+}
+
+// Whoever has a context has the kernels' tables set up: no first call chooses. In a process where nothing ran before.
+TEST(FieldReport, P50_TheInstructionSetIsChosenWithTheFirstContext) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(make_context_and_exit(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
