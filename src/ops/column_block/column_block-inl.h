@@ -33,6 +33,37 @@ struct RowCoefficients {
   std::int64_t q_stride, k_stride;
 };
 
+// Rows that the next tile of tokens will need. With tokens outermost a head's rows lie far apart, and no hardware
+// prefetcher follows them.
+struct RowsAhead {
+  static constexpr int kMost = 8;
+  struct Rows {
+    const char* first;
+    std::int64_t stride, bytes;
+  };
+  Rows rows[kMost];
+  int count = 0;
+  std::int64_t tokens = 0;
+
+  template <class T>
+  void add(const T* first, std::int64_t stride, std::int64_t length) {
+    if (first) {
+      rows[count++] = {reinterpret_cast<const char*>(first), stride * static_cast<std::int64_t>(sizeof(T)),
+                       length * static_cast<std::int64_t>(sizeof(T))};
+    }
+  }
+};
+
+// Fetches row t of every `parts`-th array, from array `part` on, into the second-level cache. (Not inlined, GCC 12
+// takes it for a function without effect and drops the calls.)
+HWY_INLINE void fetch(const RowsAhead& ahead, std::int64_t t, int part, int parts) {
+  if (t >= ahead.tokens) return;
+  for (int i = part; i < ahead.count; i += parts) {
+    const char* row = ahead.rows[i].first + t * ahead.rows[i].stride;
+    for (std::int64_t at = 0; at < ahead.rows[i].bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
+  }
+}
+
 // NV vectors of neighbouring columns of a packed state.
 template <class T, int NV>
 struct Strip {
@@ -98,7 +129,7 @@ HWY_INLINE void write_pass(const Strip<T, NV>& S, std::int64_t K, const T* q, co
 }
 
 // A tile of tokens over one strip. columns.value(t, v) gives vector v of what token t writes before the erased is taken
-// off, columns.output(t, v, sum) takes qᵀS. With kErase the written is value − S̄ᵀe (the delta rule).
+// off, columns.output(t, v, sum) takes qᵀS, columns.fetch(t) may fetch what comes next. With kErase the written is value − S̄ᵀe (the delta rule).
 template <class T, int NV, Decays kDecays, bool kErase, class Columns>
 HWY_INLINE void run_strip(const RowCoefficients<T>& in, const Strip<T, NV>& S, const Columns& columns) {
   Vec<T> u[NV], out[NV], read[NV];
@@ -110,6 +141,7 @@ HWY_INLINE void run_strip(const RowCoefficients<T>& in, const Strip<T, NV>& S, c
       u[v] = columns.value(t, v);
       if constexpr (kErase) u[v] = hn::Sub(u[v], read[v]);
     }
+    columns.fetch(t);
     const T *q = in.q + t * in.q_stride, *k = in.k + t * in.k_stride;
     const T* decay = kDecays == Decays::None ? nullptr : in.decay + t * decay_row;
     if constexpr (!kErase) {

@@ -53,6 +53,7 @@ class RecurrentForm {
         std::copy_n(work.state, work.units * size, kept + work.first_unit * size);
       }
       work.tokens = std::min(kDeltaTile, tokens - work.first);
+      work.next_tokens = std::min(kDeltaTile, tokens - work.first - work.tokens);
       run_recurrent_tile(work, scratch);
       const std::int64_t done = work.first + work.tokens;
       if (options_.largest_norm && (done % kCheckpointTokens == 0 || done == tokens)) {

@@ -4,6 +4,8 @@
 #define HWY_TARGET_INCLUDE "ops/gated_delta/recurrent_simd.cc"
 #include "ops/gated_delta/recurrent_simd.h"
 
+#include <algorithm>
+
 #include "hwy/foreach_target.h"
 
 #include "ops/column_block/column_block-inl.h"
@@ -54,7 +56,10 @@ struct StripColumns {
   HeadRows<T> outputs;
   Vec<T> scale;
   std::int64_t left;
+  const RowsAhead& ahead;
+  int part, parts;  // of the rows ahead
 
+  HWY_INLINE void fetch(std::int64_t t) const { HWY_NAMESPACE::fetch(ahead, t, part, parts); }
   HWY_INLINE Vec<T> value(std::int64_t t, int v) const {
     const std::int64_t at = v * kWidth<T>;
     const Vec<T> value = load_part(values.row(t) + at, left - at);
@@ -67,27 +72,37 @@ struct StripColumns {
   }
 };
 
-// NV vectors of columns from column `column` of the head on.
+// NV vectors of columns from vector `at` of the work's columns on.
 template <class T, int NV, Decays kDecays, bool kErase>
-HWY_NOINLINE void run_columns(const DeltaTileWork<T>& work, const RowCoefficients<T>& in, T* state,
-                              std::int64_t column) {
+HWY_NOINLINE void run_columns(const DeltaTileWork<T>& work, const RowCoefficients<T>& in, const RowsAhead& ahead,
+                              std::int64_t at) {
+  constexpr int kPerUnit = Strip<T, NV>::kPerUnit;
   const DeltaHead<T>& head = work.head;
-  StripColumns<T> columns{
-      {head.v.row(work.first) + column, head.v.stride}, {}, head.w.channels, {}, set(head.scale), head.V - column};
+  const std::int64_t column = work.first_unit * kUnit + at * kWidth<T>;
+  const std::int64_t parts = std::max<std::int64_t>(1, work.units * kPerUnit / NV);
+  StripColumns<T> columns{{head.v.row(work.first) + column, head.v.stride},
+                          {},
+                          head.w.channels,
+                          {},
+                          set(head.scale),
+                          head.V - column,
+                          ahead,
+                          static_cast<int>(at / NV),
+                          static_cast<int>(parts)};
   if (head.w) columns.gates = {head.w.row(work.first) + (head.w.channels ? column : 0), head.w.stride};
   if (work.o) columns.outputs = {work.o.row(work.first) + column, work.o.stride};
+  T* state = work.state + at / kPerUnit * head.K * kUnit + at % kPerUnit * kWidth<T>;
   run_strip<T, NV, kDecays, kErase>(in, Strip<T, NV>{state, head.K * kUnit}, columns);
 }
 
 template <class T, Decays kDecays, bool kErase>
-void run_units(const DeltaTileWork<T>& work, const RowCoefficients<T>& in) {
+void run_units(const DeltaTileWork<T>& work, const RowCoefficients<T>& in, const RowsAhead& ahead) {
   constexpr int kPerUnit = Strip<T, 1>::kPerUnit;  // vectors
   const std::int64_t vectors = work.units * kPerUnit;
   std::int64_t at = 0;
   const auto run = [&]<int NV>() {
     for (; at + NV <= vectors; at += NV) {
-      T* state = work.state + at / kPerUnit * work.head.K * kUnit + at % kPerUnit * kWidth<T>;
-      run_columns<T, NV, kDecays, kErase>(work, in, state, work.first_unit * kUnit + at * kWidth<T>);
+      run_columns<T, NV, kDecays, kErase>(work, in, ahead, at);
     }
   };
   run.template operator()<kStripVectors>();
@@ -96,13 +111,35 @@ void run_units(const DeltaTileWork<T>& work, const RowCoefficients<T>& in) {
 }
 
 template <class T>
+RowsAhead rows_ahead(const DeltaTileWork<T>& work) {
+  const DeltaHead<T>& head = work.head;
+  const std::int64_t next = work.first + work.tokens, column = work.first_unit * kUnit;
+  const std::int64_t columns = std::min(work.units * kUnit, head.V - column);
+  RowsAhead ahead;
+  ahead.tokens = work.next_tokens;
+  if (ahead.tokens == 0) return ahead;
+  const auto add = [&](const auto& rows, std::int64_t at, std::int64_t length) {
+    ahead.add(rows ? rows.row(next) + at : nullptr, rows.stride, length);
+  };
+  add(head.q, 0, head.K);
+  add(head.k, 0, head.K);
+  add(head.v, column, columns);
+  if (head.g.channels) add(head.g, 0, head.K);
+  if (head.b.channels) add(head.b, 0, head.K);
+  if (head.w.channels) add(head.w, column, columns);
+  add(work.o, column, columns);
+  return ahead;
+}
+
+template <class T>
 void run_recurrent_tile_t(const DeltaTileWork<T>& work, Arena& scratch) {
   ArenaScope scope(scratch);
   const RowCoefficients<T> in = prepare_tile(work, scratch);
+  const RowsAhead ahead = rows_ahead(work);
   const auto run = [&]<bool kErase>() {
-    if (!work.head.g) return run_units<T, Decays::None, kErase>(work, in);
-    if (!work.head.g.channels) return run_units<T, Decays::PerHead, kErase>(work, in);
-    run_units<T, Decays::PerChannel, kErase>(work, in);
+    if (!work.head.g) return run_units<T, Decays::None, kErase>(work, in, ahead);
+    if (!work.head.g.channels) return run_units<T, Decays::PerHead, kErase>(work, in, ahead);
+    run_units<T, Decays::PerChannel, kErase>(work, in, ahead);
   };
   if (work.head.b) return run.template operator()<true>();
   run.template operator()<false>();

@@ -18,6 +18,7 @@ template <class T>
 struct DeltaTileWork {
   DeltaHead<T> head;
   std::int64_t first, tokens;  // first token, counted from that of `head`
+  std::int64_t next_tokens;    // of the next tile; fetched on the way
   T* state;                    // [units, K, 16]
   std::int64_t first_unit, units;
   HeadRows<T> o;  // [tokens, V] from the head's first token on; null: not wanted
