@@ -36,11 +36,25 @@ HWY_INLINE V decay_rate(V x) {
   return hn::Neg(at_most(exp(x), std::numeric_limits<Lane<V>>::max()));
 }
 
+// −|x|.
+template <class V>
+HWY_INLINE V minus_abs(V x) {
+  return hn::Or(x, hn::SignBit(hn::DFromV<V>()));
+}
+
 // e = exp(−|x|), from which sigmoid, silu and softplus follow. A kernel that needs one of them for many numbers is
 // faster in two passes, exponentials first: shorter chains of dependent operations overlap better.
 template <class V>
 HWY_INLINE V exp_minus_abs(V x) {
-  return exp_bounded(hn::Neg(hn::Abs(x)));
+  return exp_bounded(minus_abs(x));
+}
+
+template <class V, int K>
+HWY_INLINE void exp_minus_abs(const V (&x)[K], V (&e)[K]) {
+  V negative[K];
+#pragma GCC unroll 16
+  for (int j = 0; j < K; ++j) negative[j] = minus_abs(x[j]);
+  exp_bounded(negative, e);
 }
 
 // sig(x) and sig(−x) from one exponential; neither loses accuracy by cancellation.
@@ -76,7 +90,8 @@ HWY_INLINE V sigmoid_derivative(V x) {
 // x·sig(x). Largest error 3.5 ulp; −0 where sig(x) has underflowed and at −inf.
 template <class V>
 HWY_INLINE V silu(V x, V e) {
-  return hn::Mul(at_least(x, -std::numeric_limits<Lane<V>>::max()), sigmoid(x, e));
+  // NaN: so is the sigmoid.
+  return hn::Mul(hn::Max(x, constant<V>(-std::numeric_limits<Lane<V>>::max())), sigmoid(x, e));
 }
 template <class V>
 HWY_INLINE V silu(V x) {
@@ -107,8 +122,8 @@ HWY_INLINE V tanh_derivative(V x) {
 
 // x > 20: x; otherwise log1p(exp(x)), as max(x, 0) + log1p(e). Largest error 2.5 ulp.
 template <class V>
-HWY_INLINE V softplus(V x, V e) {
-  const V y = hn::Add(at_least(x, 0), log1p_unit(e));
+HWY_INLINE V softplus_from_log(V x, V log) {
+  const V y = hn::Add(hn::Max(x, constant<V>(0)), log);  // NaN: so is the logarithm
   if constexpr (std::is_same_v<Lane<V>, float>) {
     return y;  // which above 20 rounds to x
   } else {
@@ -116,8 +131,20 @@ HWY_INLINE V softplus(V x, V e) {
   }
 }
 template <class V>
+HWY_INLINE V softplus(V x, V e) {
+  return softplus_from_log(x, log1p_unit(e));
+}
+template <class V>
 HWY_INLINE V softplus(V x) {
   return softplus(x, exp_minus_abs(x));
+}
+// The same for K numbers and their exponentials.
+template <class V, int K>
+HWY_INLINE void softplus(const V (&x)[K], const V (&e)[K], V (&y)[K]) {
+  V log[K];
+  polynomials(e, LogConstants<Lane<V>>::kLog1p, log);
+#pragma GCC unroll 16
+  for (int j = 0; j < K; ++j) y[j] = softplus_from_log(x[j], fma(hn::Mul(e[j], log[j]), e[j], e[j]));
 }
 // x > 20: exactly 1; otherwise sig(x).
 template <class V>
@@ -128,7 +155,7 @@ HWY_INLINE V softplus_derivative(V x) {
 // log(sig(x)) = min(x, 0) − log1p(exp(−|x|)). Largest error 2.5 ulp.
 template <class V>
 HWY_INLINE V log_sigmoid(V x) {
-  return hn::Sub(at_most(x, 0), log1p_unit(exp_bounded(hn::Neg(hn::Abs(x)))));
+  return hn::Sub(at_most(x, 0), log1p_unit(exp_minus_abs(x)));
 }
 template <class V>
 HWY_INLINE V log_sigmoid_derivative(V x) {

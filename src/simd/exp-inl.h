@@ -45,6 +45,19 @@ HWY_INLINE V polynomial(V x, const Lane<V> (&c)[N]) {
   return p;
 }
 
+// The same for K numbers that advance together, coefficient by coefficient. Where a kernel evaluates long polynomials
+// back to back, the chains of single ones fill a processor's scheduler before its ports are busy.
+template <class V, int K, int N>
+HWY_INLINE void polynomials(const V (&x)[K], const Lane<V> (&c)[N], V (&p)[K]) {
+#pragma GCC unroll 16
+  for (int j = 0; j < K; ++j) p[j] = constant<V>(c[N - 1]);
+#pragma GCC unroll 32
+  for (int i = N - 2; i >= 0; --i) {
+#pragma GCC unroll 16
+    for (int j = 0; j < K; ++j) p[j] = fma(p[j], x[j], constant<V>(c[i]));
+  }
+}
+
 // kRound is 1.5·2^p, p the mantissa bits: x + kRound has the integer nearest to x in its low bits, and shifted left by
 // p they are the exponent field of 2^n. kExp: minimax of (eʳ−1−r)/r²; kExp2: of (2ʳ−1)/r.
 template <class T>
@@ -121,6 +134,26 @@ HWY_INLINE V exp_bounded(V x) {
   const auto [r, exponent] = reduce_exp(x);
   const V power = from_bits<V>(hn::Add(exponent, bits(constant<V>(1))));
   return hn::IfThenZeroElse(hn::Lt(x, constant<V>(C::kLowest)), hn::Mul(exp_kernel(r), power));
+}
+
+// The same for K numbers.
+template <class V, int K>
+HWY_INLINE void exp_bounded(const V (&x)[K], V (&y)[K]) {
+  using C = ExpConstants<Lane<V>>;
+  V r[K], power[K];
+#pragma GCC unroll 16
+  for (int j = 0; j < K; ++j) {
+    const auto reduced = reduce_exp(x[j]);
+    r[j] = reduced.r;
+    power[j] = from_bits<V>(hn::Add(reduced.exponent, bits(constant<V>(1))));
+  }
+  polynomials(r, C::kExp, y);
+#pragma GCC unroll 16
+  for (int j = 0; j < K; ++j) y[j] = fma(y[j], r[j], constant<V>(1));
+#pragma GCC unroll 16
+  for (int j = 0; j < K; ++j) y[j] = fma(y[j], r[j], constant<V>(1));
+#pragma GCC unroll 16
+  for (int j = 0; j < K; ++j) y[j] = hn::IfThenZeroElse(hn::Lt(x[j], constant<V>(C::kLowest)), hn::Mul(y[j], power[j]));
 }
 
 // 2ˣ where −126 ≤ x < 128 (double: −1022 ≤ x < 1024) is known; outside, and for NaN, an unspecified number.

@@ -35,15 +35,12 @@ template <class T>
 void scan_forward_t(const ScanForward<T>& work, Arena& scratch) {
   ArenaScope scope(scratch);
   const ScanBlock<T>& in = work.in;
-  const std::int64_t size = work.tokens * kBlock;
+  const std::int64_t size = padded(work.tokens * kBlock);
   ScanTile<T> tile{};
   tile.u = scratch.allocate<T>(size);
   tile.steps = scratch.allocate<T>(size);
   tile.inputs = scratch.allocate<T>(size);
-  if (in.z && work.y.data) {
-    tile.gates = scratch.allocate<T>(size);
-    tile.gate_exps = scratch.allocate<T>(size);
-  }
+  if (in.z && work.y.data) tile.gates = scratch.allocate<T>(size);
   const bool plain = prepare_tile(in, work.tokens, tile);
   const OutputSink<T> sink{in, tile, work.y, work.next};
   if (plain) {

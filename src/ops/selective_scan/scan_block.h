@@ -18,6 +18,10 @@ inline constexpr std::int64_t kBlock = 32;
 // Tokens between kept states in the backward pass, counted from the start of each sequence.
 inline constexpr std::int64_t kSpan = 64;
 
+// Numbers to allocate for a kernel's array of `size`: arrays that follow each other then do not lie a multiple of 4 KiB
+// apart, where a processor takes a load from one to depend on a store to the other.
+constexpr std::int64_t padded(std::int64_t size) { return size + 2 * kBlock; }
+
 // The cut of D channels in G groups into blocks: by shape alone, no block crosses a border of groups.
 struct ScanBlocks {
   std::int64_t group_width, per_group, groups;

@@ -10,10 +10,11 @@ namespace stepwell::ops {
 
 namespace {
 
-// Blocks that a task runs side by side, tile by tile, so that it reads and writes longer pieces of each row.
-constexpr std::int64_t kTaskBlocks = 8;
-// Tasks to aim at before making them as long as that.
-constexpr std::int64_t kTasks = 8;
+// Blocks that a task runs side by side at most, tile by tile: the more, the longer the pieces of each row that it reads
+// and writes, but their states and rates are to stay in the second-level cache.
+constexpr std::int64_t kTaskBlocks = 64;
+// Tasks for each of several threads, so that a slow one can be helped. Bits do not depend on the cut.
+constexpr std::int64_t kTasksPerThread = 2;
 
 }  // namespace
 
@@ -24,7 +25,8 @@ void selective_scan(Context& ctx, const SelectiveScanInputs<T>& in, const Segmen
   const PreparedBlocks<T> prepared(ctx, in);
   const ScanBlocks& blocks = prepared.blocks();
   const std::int64_t state = prepared.state_size(), tile = h_all ? 1 : kTile;
-  const std::int64_t together = std::clamp<std::int64_t>(segments.count() * blocks.count() / kTasks, 1, kTaskBlocks);
+  const std::int64_t tasks = ctx.threads() == 1 ? 1 : ctx.threads() * kTasksPerThread;
+  const std::int64_t together = std::clamp<std::int64_t>(segments.count() * blocks.count() / tasks, 1, kTaskBlocks);
   const std::int64_t chunks = (blocks.count() + together - 1) / together;
   ctx.parallel_for(segments.count() * chunks, [&](std::int64_t task, Arena& scratch) {
     const std::int64_t s = task / chunks, begin = task % chunks * together;

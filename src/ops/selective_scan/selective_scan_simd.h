@@ -8,8 +8,9 @@
 
 namespace stepwell::ops {
 
-// Tokens that scan_forward takes at most: their steps, inputs and gates stay in the first-level cache beside the state.
-inline constexpr std::int64_t kTile = 32;
+// Tokens that scan_forward takes at most: their steps, inputs and gates stay in the first-level cache beside the state,
+// and the pages that their rows lie on in its translation buffer.
+inline constexpr std::int64_t kTile = 16;
 
 // Runs at most kTile tokens of a block from state h [N, kBlock], in/out, and writes y where wanted.
 //

@@ -25,29 +25,42 @@ inline constexpr int kVectors = 2;
 template <class T>
 inline constexpr std::int64_t kStrip = kVectors * kWidth<T>;
 
-// The largest |exponent| of decay_in_range; smaller decays are 0.
+// States of a strip that advance together, as many as the registers hold.
+inline constexpr int kStates = HWY_TARGET == HWY_AVX3 ? 4 : 1;
+
+// The largest |exponent| of decays_in_range; smaller decays are 0.
 template <class T>
 inline constexpr T kFarExponent = sizeof(T) == 4 ? 125 : 1021;
 
-// 2^(dt·rate) for |dt·rate| ≤ kFarExponent. Three operations split the product, which is never rounded, into
-// integer and fraction. Relative error 1.2e-7 (double: 3e-16); exactly 1 for a product of 0.
-template <class T>
-HWY_INLINE Vec<T> decay_in_range(Vec<T> dt, Vec<T> rate) {
-  using C = ExpConstants<T>;
-  const Vec<T> shifted = fma(dt, rate, set<T>(C::kRound));
-  const Vec<T> fraction = fma(dt, rate, hn::Sub(set<T>(C::kRound), shifted));
-  const Vec<T> p = fma(polynomial(fraction, C::kExp2), fraction, set<T>(1));
-  return from_bits<Vec<T>>(hn::Add(bits(p), hn::ShiftLeft<C::kMantissa>(bits(shifted))));
+// a[i] = 2^(dt[i % kVectors]·rate[i]) for |dt·rate| ≤ kFarExponent. Three operations split the product, which is never
+// rounded, into integer and fraction. Relative error 1.2e-7 (double: 3e-16); exactly 1 for a product of 0.
+template <class V, int K>
+HWY_INLINE void decays_in_range(const V* dt, const V (&rate)[K], V (&a)[K]) {
+  using C = ExpConstants<Lane<V>>;
+  const V round = constant<V>(C::kRound);
+  V shifted[K], fraction[K];
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) shifted[i] = fma(dt[i % kVectors], rate[i], round);
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) fraction[i] = fma(dt[i % kVectors], rate[i], hn::Sub(round, shifted[i]));
+  polynomials(fraction, C::kExp2, a);
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) a[i] = fma(a[i], fraction[i], constant<V>(1));
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) {
+    a[i] = from_bits<V>(hn::Add(bits(a[i]), hn::ShiftLeft<C::kMantissa>(bits(shifted[i]))));
+  }
 }
 
-// 2^(dt·rate) for any dt and rate, the same bits where decay_in_range is defined. A step of 0 gives 1 whatever the
+// 2^(dt·rate) for any dt and rate, the same bits where decays_in_range is defined. A step of 0 gives 1 whatever the
 // rate.
 template <class T>
 HWY_INLINE Vec<T> decay(Vec<T> dt, Vec<T> rate) {
   using C = ExpConstants<T>;
   const Vec<T> shifted = fma(dt, rate, set<T>(C::kRound));
-  Vec<T> a = decay_in_range<T>(dt, rate);
-  a = hn::IfThenElse(hn::Lt(shifted, set<T>(C::kRound - kFarExponent<T>)), zero<T>(), a);
+  Vec<T> in_range[1];
+  decays_in_range(&dt, {rate}, in_range);
+  Vec<T> a = hn::IfThenElse(hn::Lt(shifted, set<T>(C::kRound - kFarExponent<T>)), zero<T>(), in_range[0]);
   a = hn::IfThenElse(hn::Lt(set<T>(C::kRound + kFarExponent<T>), shifted), set<T>(std::numeric_limits<T>::infinity()),
                      a);
   a = hn::IfThenElse(hn::Eq(shifted, shifted), a, shifted);
@@ -108,40 +121,120 @@ HWY_INLINE void fetch(const NextRows<T>& next, std::int64_t t) {
 template <class T>
 struct ScanTile {
   T* u;
-  T* steps;              // dt'
-  T* inputs;             // dt'·u
-  T *gates, *gate_exps;  // silu(z) and, in passing, exp(−|z|); null: not wanted
+  T* steps;   // dt'
+  T* inputs;  // dt'·u
+  T* gates;   // silu(z); null: not wanted
 };
 
 // Fills a tile. True if run_tile may take its plain path: B and C vary in time, the input weight is the step, and every
 // decay is in range.
 template <class T>
 HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile) {
-  const std::int64_t size = tokens * kBlock;
-  gather(in.u, in.u_stride, in.width, tokens, tile.u);
-  gather(in.dt, in.dt_stride, in.width, tokens, tile.steps);
-  if (tile.gates) gather(in.z, in.z_stride, in.width, tokens, tile.gates);
-  // Two passes with the exponentials in between: one long chain of operations per number would leave the ports idle.
-  for (std::int64_t i = 0; i < size; i += kWidth<T>) {
-    const Vec<T> raw = hn::Add(load(tile.steps + i), load(in.dt_bias + i % kBlock));
-    store<T>(raw, tile.steps + i);
-    if (in.softplus) store<T>(exp_minus_abs(raw), tile.inputs + i);
-    if (tile.gates) store<T>(exp_minus_abs(load(tile.gates + i)), tile.gate_exps + i);
+  // Two passes with the exponentials in between, each of several numbers side by side: one long chain of operations per
+  // number would leave the ports idle.
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    for (std::int64_t c = 0; c < kBlock; c += kStrip<T>) {
+      Vec<T> x[2 * kVectors], e[2 * kVectors];
+      const std::int64_t at = t * kBlock + c;
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const std::int64_t column = c + v * kWidth<T>;
+        x[v] = hn::Add(load_part(in.dt + t * in.dt_stride + column, in.width - column), load(in.dt_bias + column));
+        x[v + kVectors] = tile.gates ? load_part(in.z + t * in.z_stride + column, in.width - column) : zero<T>();
+      }
+      exp_minus_abs(x, e);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        store<T>(x[v], tile.steps + at + v * kWidth<T>);
+        store<T>(e[v], tile.inputs + at + v * kWidth<T>);
+        if (tile.gates) store<T>(e[v + kVectors], tile.gates + at + v * kWidth<T>);
+      }
+    }
   }
   auto largest = bits(zero<T>());  // as integers: beyond every number for a NaN or a negative step
-  for (std::int64_t i = 0; i < size; i += kWidth<T>) {
-    Vec<T> dt = load(tile.steps + i);
-    if (in.softplus) dt = softplus(dt, load(tile.inputs + i));
-    largest = hn::Max(largest, bits(dt));
-    store<T>(dt, tile.steps + i);
-    store<T>(hn::Mul(dt, load(tile.u + i)), tile.inputs + i);
-    if (tile.gates) store<T>(silu(load(tile.gates + i), load(tile.gate_exps + i)), tile.gates + i);
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    for (std::int64_t c = 0; c < kBlock; c += kStrip<T>) {
+      Vec<T> dt[kVectors], e[kVectors], u[kVectors], gate[kVectors];
+      const std::int64_t at = t * kBlock + c;
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const std::int64_t column = c + v * kWidth<T>;
+        dt[v] = load(tile.steps + at + v * kWidth<T>);
+        e[v] = load(tile.inputs + at + v * kWidth<T>);
+        u[v] = load_part(in.u + t * in.u_stride + column, in.width - column);
+        gate[v] = u[v];
+        if (tile.gates) {
+          gate[v] = silu(load_part(in.z + t * in.z_stride + column, in.width - column),
+                         load(tile.gates + at + v * kWidth<T>));
+        }
+      }
+      if (in.softplus) softplus(dt, e, dt);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        largest = hn::Max(largest, bits(dt[v]));
+        store<T>(dt[v], tile.steps + at + v * kWidth<T>);
+        store<T>(hn::Mul(dt[v], u[v]), tile.inputs + at + v * kWidth<T>);
+        store<T>(u[v], tile.u + at + v * kWidth<T>);
+        if (tile.gates) store<T>(gate[v], tile.gates + at + v * kWidth<T>);
+      }
+    }
   }
   HWY_ALIGN T lanes[kWidth<T>];
   store<T>(from_bits<Vec<T>>(largest), lanes);
   bool in_range = !in.zero_order && in.B_lanes == nullptr;
   for (T lane : lanes) in_range = in_range && lane >= 0 && lane <= in.largest_step;
   return in_range;
+}
+
+// One token of a strip.
+template <class T>
+struct StripToken {
+  std::int64_t column;
+  const T *B, *C;
+  T *h, *h_next;
+  Vec<T> dt[kVectors], dx[kVectors], y[kVectors];
+};
+
+// States n … n + kCount − 1 of a token of a strip.
+template <bool kPlain, int kCount, class T, class Observer>
+HWY_INLINE void advance(const ScanBlock<T>& in, std::int64_t n, StripToken<T>& token, const Observer& observer) {
+  constexpr int K = kCount * kVectors;
+  static_assert(kPlain || kCount == 1);
+  const std::int64_t first = n * kBlock + token.column;
+  Vec<T> a[K], x[K], k[K], state[K];
+  // All loads before the stores: the compiler must take a store for one into B or C.
+  if constexpr (kPlain) {
+    Vec<T> rate[K];
+#pragma GCC unroll 8
+    for (int i = 0; i < K; ++i) rate[i] = load(in.rate + first + i / kVectors * kBlock + i % kVectors * kWidth<T>);
+    decays_in_range(token.dt, rate, a);
+#pragma GCC unroll 8
+    for (int i = 0; i < K; ++i) {
+      x[i] = hn::Mul(token.dx[i % kVectors], set(token.B[n + i / kVectors]));
+      k[i] = set(token.C[n + i / kVectors]);
+    }
+  } else {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const std::int64_t at = first + v * kWidth<T>;
+      const Vec<T> dt = token.dt[v];
+      a[v] = decay<T>(dt, load(in.rate + at));
+      x[v] = in.zero_order ? hn::Mul(token.dx[v], phi(exponent<T>(dt, load(in.A + at)))) : token.dx[v];
+      x[v] = hn::Mul(x[v], in.B_lanes ? load(in.B_lanes + at) : set(token.B[n]));
+      k[v] = in.C_lanes ? load(in.C_lanes + at) : set(token.C[n]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) {
+    state[i] = fma(a[i], load(token.h + first + i / kVectors * kBlock + i % kVectors * kWidth<T>), x[i]);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) {
+    store<T>(state[i], token.h_next + first + i / kVectors * kBlock + i % kVectors * kWidth<T>);
+    token.y[i % kVectors] = fma(k[i], state[i], token.y[i % kVectors]);
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < kCount; ++j) observer.states(n + j, a + j * kVectors, state + j * kVectors);
 }
 
 // Runs a tile from the state h. A Sink takes what a pass wants of it:
@@ -153,54 +246,28 @@ HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, cons
 template <class T, bool kPlain, class Sink>
 HWY_NOINLINE void run_tile(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile, T* h_first,
                            const Sink& sink) {
-  const std::int64_t N = in.N;
+  constexpr int kTogether = kPlain ? kStates : 1;
   for (std::int64_t c = 0; c < in.width; c += kStrip<T>) {
-    const T* rates = in.rate + c;
     for (std::int64_t t = 0; t < tokens; ++t) {
-      const T *B = in.B + t * in.B_stride, *C = in.C + t * in.C_stride;
-      T* h = h_first + c + (Sink::kKeepsStates ? t * N * kBlock : 0);
-      T* h_next = Sink::kKeepsStates ? h + N * kBlock : h;
+      StripToken<T> token;
+      token.column = c;
+      token.B = in.B + t * in.B_stride;
+      token.C = in.C + t * in.C_stride;
+      token.h = h_first + (Sink::kKeepsStates ? t * in.N * kBlock : 0);
+      token.h_next = Sink::kKeepsStates ? token.h + in.N * kBlock : token.h;
       if (c == 0) fetch(sink.next, t);
-      const auto token = sink.begin(t, c);
-      Vec<T> dt[kVectors], dx[kVectors], y[kVectors];
+      const auto observer = sink.begin(t, c);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        dt[v] = load(tile.steps + t * kBlock + c + v * kWidth<T>);
-        dx[v] = load(tile.inputs + t * kBlock + c + v * kWidth<T>);
-        y[v] = zero<T>();
+        token.dt[v] = load(tile.steps + t * kBlock + c + v * kWidth<T>);
+        token.dx[v] = load(tile.inputs + t * kBlock + c + v * kWidth<T>);
+        token.y[v] = zero<T>();
       }
-      for (std::int64_t n = 0; n < N; ++n) {
-        Vec<T> a[kVectors], x[kVectors], k[kVectors], state[kVectors];
-        // All loads before the stores: the compiler must take a store for one into B or C.
-        if constexpr (kPlain) {
-          const Vec<T> b = set(B[n]), each = set(C[n]);
+      std::int64_t n = 0;
+      for (; n + kTogether <= in.N; n += kTogether) advance<kPlain, kTogether>(in, n, token, observer);
+      for (; n < in.N; ++n) advance<kPlain, 1>(in, n, token, observer);
 #pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) {
-            a[v] = decay_in_range<T>(dt[v], load(rates + n * kBlock + v * kWidth<T>));
-            x[v] = hn::Mul(dx[v], b);
-            k[v] = each;
-          }
-        } else {
-#pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) {
-            const std::int64_t at = n * kBlock + v * kWidth<T>;
-            a[v] = decay<T>(dt[v], load(rates + at));
-            x[v] = in.zero_order ? hn::Mul(dx[v], phi(exponent<T>(dt[v], load(in.A + c + at)))) : dx[v];
-            x[v] = hn::Mul(x[v], in.B_lanes ? load(in.B_lanes + c + at) : set(B[n]));
-            k[v] = in.C_lanes ? load(in.C_lanes + c + at) : set(C[n]);
-          }
-        }
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) {
-          const std::int64_t at = n * kBlock + v * kWidth<T>;
-          state[v] = fma(a[v], load(h + at), x[v]);
-          store<T>(state[v], h_next + at);
-          y[v] = fma(k[v], state[v], y[v]);
-        }
-        token.states(n, a, state);
-      }
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sink.output(t, c + v * kWidth<T>, y[v]);
+      for (int v = 0; v < kVectors; ++v) sink.output(t, c + v * kWidth<T>, token.y[v]);
     }
   }
 }
