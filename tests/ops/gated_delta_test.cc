@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "stepwell/ops/verify_gated_delta.h"
 #include "stepwell/simd/isa.h"
 
 #include "ops/gated_delta/reference.h"
@@ -263,6 +264,28 @@ TEST(GatedDelta, AFutureTokenChangesNothingBefore) {
       expect_same_bits(run(changed).o.rows(0, at), expected.o.rows(0, at), "o before token " + std::to_string(at));
     }
   }
+}
+
+TEST(GatedDelta, VerifiesItselfOnTheCallersTensors) {
+  DeltaCase<float> c({.lengths = {65, 3}, .H = 2, .G = 2, .K = 8, .V = 20, .mix = DecayMix::Resets});
+  Context ctx = Context::serial();
+  const auto differences = verify_gated_delta<float>(ctx, c.inputs(), c.segments(), c.states(c.state), 16);
+  ASSERT_EQ(differences.size(), 4u);
+  for (const FormDifference& d : differences) {
+    EXPECT_GT(d.largest, 0) << d.form;  // float is not double
+    EXPECT_LE(d.relative(), 5e-6) << d.form << " " << d.output;
+  }
+  // A value that float cannot hold is found, and named.
+  c.v.view3()(40, 3, 17) = 3e38f;
+  c.k.view3()(40, 1, 5) = 100;
+  c.w.view3()(40, 3, 17) = 1;
+  bool found = false;
+  for (const FormDifference& d : verify_gated_delta<float>(ctx, c.inputs(), c.segments(), c.states(c.state), 16)) {
+    if (d.output == "final_state") continue;
+    EXPECT_TRUE(std::isinf(d.largest)) << d.form;
+    found = found || (d.worst[0] >= 40 && d.worst[1] == 3 && d.worst[2] == 17);
+  }
+  EXPECT_TRUE(found);
 }
 
 TEST(GatedDelta, PacksStatesOfEitherOrientation) {
