@@ -21,7 +21,7 @@ struct MlstmInputs {
   View<const T, 2> i, f;  // [L, H] pre-activations of the input and forget gates
   T scale = 1;            // on q; K^−½ in every published model
   InputGate input_gate = InputGate::Exponential;
-  bool normalise = true;  // divide by the denominator; without it n stays as it is
+  bool normalise = true;  // divide by the denominator (always with the exponential gate); without it n stays as it is
   T eps = T(1e-6);        // added to the denominator
 };
 
