@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/gated_delta/chunked.h"
 #include "ops/gated_delta/recurrent_simd.h"
 
 namespace stepwell::ops {
@@ -77,6 +78,9 @@ class RecurrentForm {
 template <class T>
 void gated_delta(Context& ctx, const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state, View<T, 3> o,
                  const GatedDeltaOptions<T>& options) {
+  if (options.form == Form::Chunked) {
+    return gated_delta_chunked(ctx, in, segments, state, o, options.chunk, options.checkpoints, options.largest_norm);
+  }
   RecurrentForm<T>(in, segments, state, o, options).run(ctx);
 }
 

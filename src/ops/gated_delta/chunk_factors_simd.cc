@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/gated_delta/chunk_factors_simd.cc"
+#include "hwy/foreach_target.h"
+
+#include "ops/column_block/panel_product-inl.h"
+#include "ops/gated_delta/chunk_simd.h"
+#include "ops/gated_delta/prepare-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace stepwell::ops::HWY_NAMESPACE {
+
+// Rows of q or k, normalised if asked, to [tokens, Kp] with zeros beyond K.
+template <class T>
+void load_keys(const DeltaHead<T>& head, HeadRows<const T> rows, std::int64_t first, const ChunkFactors<T>& f, T* out,
+               T* factor) {
+  for (std::int64_t t = 0; t < f.tokens; ++t, out += f.Kp) {
+    const T* x = rows.row(first + t);
+    if (head.l2norm) factor[t] = 1 / std::sqrt(dot16(x, x, head.K) + T(1e-6));
+    for (std::int64_t d = 0; d < f.Kp; d += kWidth<T>) {
+      const Vec<T> v = load_part(x + d, head.K - d);
+      store<T>(head.l2norm ? hn::Mul(set(factor[t]), v) : v, out + d);
+    }
+  }
+}
+
+template <class T>
+void load_erase(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f) {
+  for (std::int64_t t = 0; t < f.tokens; ++t) {
+    const T *b = head.b.row(first + t), *k = f.k + t * f.Kp;
+    for (std::int64_t d = 0; d < f.Kp; d += kWidth<T>) {
+      const Vec<T> gate = head.b.channels ? load_part(b + d, head.K - d) : set(*b);
+      store<T>(hn::Mul(gate, load(k + d)), f.e + t * f.Kp + d);
+    }
+  }
+}
+
+template <class T>
+void load_decays(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f) {
+  if (!head.g) {
+    std::fill_n(f.alpha, f.tokens, T(1));
+    return;
+  }
+  if (!head.g.channels) return prepare_decays(head, first, f.tokens, f.alpha);
+  const Vec<T> slope = exp(set(head.A_log));
+  for (std::int64_t t = 0; t < f.tokens; ++t) {
+    const T* g = head.g.row(first + t);
+    for (std::int64_t d = 0; d < f.Kp; d += kWidth<T>) {
+      const Vec<T> bias = head.dt_bias ? load_part(head.dt_bias + d, head.K - d) : zero<T>();
+      store<T>(exp(log_decay(head, load_part(g + d, head.K - d), bias, slope)), f.alpha + t * f.Kp + d);
+    }
+  }
+}
+
+// What the tokens read, erase and write with.
+template <class T>
+void decay_keys(const DeltaHead<T>& head, const ChunkFactors<T>& f) {
+  const Vec<T> scale = set(head.scale);
+  const auto alpha = [&](std::int64_t t, std::int64_t d)
+                         HWY_ATTR { return f.channel_decays ? load(f.alpha + t * f.Kp + d) : set(f.alpha[t]); };
+  for (std::int64_t d = 0; d < f.Kp; d += kWidth<T>) {
+    Vec<T> from_start = set(T(1)), to_end = set(T(1));
+    for (std::int64_t t = 0; t < f.tokens; ++t) {
+      const std::int64_t at = t * f.Kp + d;
+      from_start = hn::Mul(from_start, alpha(t, d));
+      store<T>(hn::Mul(from_start, hn::Mul(scale, load(f.q + at))), f.read + at);
+      if (f.erases) store<T>(hn::Neg(hn::Mul(from_start, load(f.e + at))), f.read + f.tokens * f.Kp + at);
+    }
+    store<T>(from_start, f.decay + d);
+    for (std::int64_t t = f.tokens - 1; t >= 0; --t) {
+      const std::int64_t at = t * f.Kp + d;
+      store<T>(hn::Mul(to_end, load(f.k + at)), f.write + at);
+      to_end = hn::Mul(to_end, alpha(t, d));
+    }
+  }
+}
+
+// The 16 lanes of Σ x·y and, with erase, of Σ x·z.
+template <class T, bool kErase>
+struct PairSums {
+  SixteenLanes<T> read, erase;
+
+  HWY_INLINE PairSums() {
+#pragma GCC unroll 16
+    for (int l = 0; l < read.kVectors; ++l) read.v[l] = erase.v[l] = zero<T>();
+  }
+  HWY_INLINE void add(int l, Vec<T> key, Vec<T> q, Vec<T> e) {
+    read.v[l] = fma(q, key, read.v[l]);
+    if constexpr (kErase) erase.v[l] = fma(e, key, erase.v[l]);
+  }
+};
+
+// Scores inside block rows first … first+n−1, decays per channel. `keys` [16, Kp]: keys decayed up to the row at hand.
+template <class T, bool kErase>
+void diagonal_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, std::int64_t first, std::int64_t n, T* keys) {
+  const std::int64_t Kp = f.Kp;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t row = (first + i) * Kp;
+    const T *q = f.q + row, *e = kErase ? f.e + row : nullptr, *alpha = f.alpha + row;
+    T *scores = f.scores + (first + i) * f.score_row + first, *erase_scores = nullptr;
+    if constexpr (kErase) erase_scores = f.erase_scores + (first + i) * f.score_row + first;
+    const auto finish = [&](std::int64_t j, const PairSums<T, kErase>& sums) HWY_ATTR {
+      scores[j] = head.scale * fold_lanes(sums.read);
+      if constexpr (kErase) erase_scores[j] = -fold_lanes(sums.erase);
+    };
+    std::int64_t j = 0;
+    for (; j + 2 <= i; j += 2) {
+      T* key = keys + j * Kp;
+      PairSums<T, kErase> sums, next;
+      for (std::int64_t d = 0; d < Kp; d += 16) {
+#pragma GCC unroll 16
+        for (int l = 0; l < sums.read.kVectors; ++l) {
+          const std::int64_t at = d + l * kWidth<T>;
+          const Vec<T> a = load(alpha + at), x = load(q + at), y = kErase ? load(e + at) : zero<T>();
+          const Vec<T> k0 = hn::Mul(a, load(key + at)), k1 = hn::Mul(a, load(key + Kp + at));
+          store<T>(k0, key + at);
+          store<T>(k1, key + Kp + at);
+          sums.add(l, k0, x, y);
+          next.add(l, k1, x, y);
+        }
+      }
+      finish(j, sums);
+      finish(j + 1, next);
+    }
+    // The last of an odd number of keys, and the token's own, which is not decayed.
+    PairSums<T, kErase> sums, own;
+    T *key = keys + j * Kp, *own_key = keys + i * Kp;
+    for (std::int64_t d = 0; d < Kp; d += 16) {
+#pragma GCC unroll 16
+      for (int l = 0; l < sums.read.kVectors; ++l) {
+        const std::int64_t at = d + l * kWidth<T>;
+        const Vec<T> x = load(q + at), y = kErase ? load(e + at) : zero<T>();
+        if (j < i) {
+          const Vec<T> k0 = hn::Mul(load(alpha + at), load(key + at));
+          store<T>(k0, key + at);
+          sums.add(l, k0, x, y);
+        }
+        const Vec<T> k1 = load(f.k + row + at);
+        store<T>(k1, own_key + at);
+        own.add(l, k1, x, y);
+      }
+    }
+    if (j < i) finish(j, sums);
+    finish(i, own);
+  }
+}
+
+// [n, Kp] rows to panels [Kp][16] of tokens, zeros beyond n.
+template <class T>
+void token_panel(const T* rows, std::int64_t n, std::int64_t Kp, T* panel) {
+  HWY_ALIGN T block[16 * 16];
+  for (std::int64_t d = 0; d < Kp; d += 16) {
+    const T* from = rows + d;
+    std::int64_t from_row = Kp;
+    if (n < 16) {
+      std::fill_n(block, 16 * 16, T(0));
+      for (std::int64_t t = 0; t < n; ++t) std::copy_n(rows + t * Kp + d, 16, block + t * 16);
+      from = block;
+      from_row = 16;
+    }
+    transpose_block(from, from_row, panel + d * 16, 16);
+  }
+}
+
+// Scores of block rows on the blocks before them, decays per channel: exp(G_i − G_j) is the product of what is left
+// of j's block, the blocks between, and i's block up to i.
+template <class T>
+void distant_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, Arena& scratch) {
+  const std::int64_t Kp = f.Kp, blocks = (f.tokens + 15) / 16, kinds = f.erases ? 2 : 1;
+  T* rows = scratch.allocate<T>(kinds * 16 * Kp);
+  T* between = scratch.allocate<T>(Kp);
+  T* ends = scratch.allocate<T>(16 * Kp);
+  T* panels = scratch.allocate<T>(blocks * 16 * Kp);
+  for (std::int64_t p = 0; p < blocks; ++p) {
+    const std::int64_t first = p * 16, n = std::min<std::int64_t>(16, f.tokens - first);
+    for (std::int64_t d = 0; d < Kp; d += kWidth<T>) {
+      Vec<T> decay = set(T(1)), rest = decay;
+      for (std::int64_t t = 0; t < n; ++t) {
+        const std::int64_t at = (first + t) * Kp + d;
+        decay = hn::Mul(decay, load(f.alpha + at));
+        store<T>(hn::Mul(decay, hn::Mul(set(head.scale), load(f.q + at))), rows + t * Kp + d);
+        if (f.erases) store<T>(hn::Neg(hn::Mul(decay, load(f.e + at))), rows + (n + t) * Kp + d);
+      }
+      for (std::int64_t t = n - 1; t >= 0; --t) {
+        const std::int64_t at = (first + t) * Kp + d;
+        store<T>(hn::Mul(rest, load(f.k + at)), ends + t * Kp + d);
+        rest = hn::Mul(rest, load(f.alpha + at));
+      }
+      store<T>(decay, between + d);
+    }
+    for (std::int64_t m = 0; m < p; ++m) {
+      T* panel = panels + m * 16 * Kp;
+      panel_product<T>({rows, Kp, 1, panel, Kp, nullptr, 0, f.scores + first * f.score_row + m * 16, f.score_row}, n);
+      if (f.erases) {
+        panel_product<T>(
+            {rows + n * Kp, Kp, 1, panel, Kp, nullptr, 0, f.erase_scores + first * f.score_row + m * 16, f.score_row},
+            n);
+      }
+      for (std::int64_t d = 0; d < Kp; ++d) {
+        const Vec<T> decay = set(between[d]);
+#pragma GCC unroll 16
+        for (int l = 0; l < 16; l += kWidth<T>) store<T>(hn::Mul(decay, load(panel + d * 16 + l)), panel + d * 16 + l);
+      }
+    }
+    token_panel(ends, n, Kp, panels + p * 16 * Kp);
+  }
+}
+
+// Scores with one decay per token: plain products, times the decay from token to token.
+template <class T>
+void head_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, Arena& scratch) {
+  const std::int64_t Kp = f.Kp, row = f.score_row;
+  T* panel = scratch.allocate<T>(16 * Kp);
+  for (std::int64_t first = 0; first < f.tokens; first += 16) {
+    token_panel(f.k + first * Kp, std::min<std::int64_t>(16, f.tokens - first), Kp, panel);
+    const std::int64_t at = first * row + first, rows = f.tokens - first;
+    panel_product<T>({f.q + first * Kp, Kp, 1, panel, Kp, nullptr, 0, f.scores + at, row}, rows);
+    if (f.erases) {
+      panel_product<T>({f.e + first * Kp, Kp, 1, panel, Kp, nullptr, 0, f.erase_scores + at, row}, rows);
+    }
+  }
+  T* decays = scratch.allocate<T>(row);  // from token j to the one at hand
+  std::fill_n(decays, row, T(0));
+  const Vec<T> scale = set(head.scale);
+  for (std::int64_t i = 0; i < f.tokens; ++i) {
+    const Vec<T> alpha = set(f.alpha[i]);
+    T *scores = f.scores + i * row, *erase_scores = f.erases ? f.erase_scores + i * row : nullptr;
+    for (std::int64_t j = 0; j <= i; j += kWidth<T>) store<T>(hn::Mul(alpha, load(decays + j)), decays + j);
+    decays[i] = 1;
+    for (std::int64_t j = 0; j <= i; j += kWidth<T>) {
+      const Vec<T> decay = load(decays + j);
+      store<T>(hn::Mul(hn::Mul(scale, decay), load(scores + j)), scores + j);
+      if (f.erases) store<T>(hn::Neg(hn::Mul(decay, load(erase_scores + j))), erase_scores + j);
+    }
+  }
+}
+
+template <class T>
+void chunk_factors_t(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, Arena& scratch) {
+  ArenaScope scope(scratch);
+  load_keys(head, head.q, first, f, f.q, f.q_factor);
+  load_keys(head, head.k, first, f, f.k, f.k_factor);
+  if (f.erases) load_erase(head, first, f);
+  load_decays(head, first, f);
+  decay_keys(head, f);
+  if (!f.channel_decays) return head_scores(head, f, scratch);
+  T* keys = scratch.allocate<T>(16 * f.Kp);
+  for (std::int64_t row = 0; row < f.tokens; row += 16) {
+    const std::int64_t n = std::min<std::int64_t>(16, f.tokens - row);
+    if (f.erases) {
+      diagonal_scores<T, true>(head, f, row, n, keys);
+    } else {
+      diagonal_scores<T, false>(head, f, row, n, keys);
+    }
+  }
+  if (f.tokens > 16) distant_scores(head, f, scratch);
+}
+void chunk_factors_f32(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out,
+                       Arena& scratch) {
+  chunk_factors_t(head, first, out, scratch);
+}
+void chunk_factors_f64(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& out,
+                       Arena& scratch) {
+  chunk_factors_t(head, first, out, scratch);
+}
+
+}  // namespace stepwell::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stepwell::ops {
+
+HWY_EXPORT(chunk_factors_f32);
+HWY_EXPORT(chunk_factors_f64);
+
+void chunk_factors(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(chunk_factors_f32)(head, first, out, scratch);
+}
+void chunk_factors(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& out, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(chunk_factors_f64)(head, first, out, scratch);
+}
+
+}  // namespace stepwell::ops
+#endif

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "stepwell/core/arena.h"
+
+#include "ops/gated_delta/delta_head.h"
+
+// The chunked form, piece by piece: factors and scores of a chunk, its columns forwards and backwards, its gradients.
+//
+// In a chunk of n tokens with state S before it, decays α_i and G_i = Σ_{m≤i} log α_m,
+//   T_ij = Σ_d e_id k_jd exp(G_id − G_jd), j < i      A_ij = scale·Σ_d q_id k_jd exp(G_id − G_jd), j ≤ i
+//   (I + T) R = Z − Ē S      O = Q S + A R      S' = exp(G_n)⊙S + K̃ᵀR
+// with Ē_i = exp(G_i)⊙e_i, Q_i = scale·exp(G_i)⊙q_i, K̃_j = exp(G_n − G_j)⊙k_j. Every decay is a product of α in [0, 1],
+// so none overflows and α = 0 is exact.
+namespace stepwell::ops {
+
+// Chunks end at multiples of this many tokens of a sequence too: a span, whose states before are the checkpoints.
+inline constexpr std::int64_t kSpan = kCheckpointTokens;
+
+inline std::int64_t round_up_16(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+// Factors and scores of one chunk of n tokens. Rows are Kp = K rounded up to 16 long, zeros beyond K; those of scores
+// n rounded up to 16.
+template <class T>
+struct ChunkFactors {
+  std::int64_t tokens = 0, Kp = 0, score_row = 0;
+  bool erases = false, channel_decays = false;
+  T* q = nullptr;                              // [n, Kp] after l2norm
+  T* k = nullptr;                              // [n, Kp]
+  T* e = nullptr;                              // [n, Kp] b⊙k; null: nothing is erased, as are the others below
+  T* alpha = nullptr;                          // [n, Kp], or [n] where a head has one decay
+  T *q_factor = nullptr, *k_factor = nullptr;  // [n] of l2norm
+  T* read = nullptr;                           // [2n, Kp] Q, then −Ē
+  T* write = nullptr;                          // [n, Kp] K̃
+  T* decay = nullptr;                          // [Kp] exp(G_n)
+  T* scores = nullptr;                         // [n, score_row] A
+  T* erase_scores = nullptr;                   // [n, score_row] −T
+};
+
+// Where the factors of a head's span lie in a buffer of size() numbers.
+struct FactorLayout {
+  std::int64_t Kp, chunk;
+  bool erases, channel_decays;
+
+  std::int64_t chunks(std::int64_t tokens) const { return (tokens + chunk - 1) / chunk; }
+  std::int64_t size() const { return chunks(kSpan) * chunk_size(); }
+  std::int64_t chunk_size() const {
+    const std::int64_t vectors = 4 + (erases ? 2 : 0) + (channel_decays ? 1 : 0), scores = erases ? 2 : 1;
+    return vectors * chunk * Kp + scores * chunk * round_up_16(chunk) + Kp + 3 * round_up_16(chunk);
+  }
+  // Chunk c of a span of `tokens` tokens.
+  template <class T>
+  ChunkFactors<T> at(T* data, std::int64_t c, std::int64_t tokens) const {
+    data += c * chunk_size();
+    const auto take = [&](std::int64_t size) { return std::exchange(data, data + size); };
+    ChunkFactors<T> f;
+    f.tokens = std::min(chunk, tokens - c * chunk);
+    f.Kp = Kp;
+    f.score_row = round_up_16(f.tokens);
+    f.erases = erases;
+    f.channel_decays = channel_decays;
+    f.q = take(f.tokens * Kp);
+    f.k = take(f.tokens * Kp);
+    f.write = take(f.tokens * Kp);
+    f.read = take((erases ? 2 : 1) * f.tokens * Kp);
+    f.decay = take(Kp);
+    f.scores = take(f.tokens * f.score_row);
+    f.alpha = take(channel_decays ? f.tokens * Kp : f.score_row);
+    f.q_factor = take(f.score_row);
+    f.k_factor = take(f.score_row);
+    if (erases) {
+      f.e = take(f.tokens * Kp);
+      f.erase_scores = take(f.tokens * f.score_row);
+    }
+    return f;
+  }
+};
+
+// Fills the factors of tokens first … first+n−1 of a head.
+//
+// Order   sums over channels of pairs inside 16 tokens are the 16-lane tree (simd/reduce-inl.h), others one chain.
+// Cost    3 slots per pair of tokens and 8 channels inside 16 tokens, 2 beyond, and one exponential per decay.
+void chunk_factors(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out, Arena& scratch);
+void chunk_factors(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& out, Arena& scratch);
+
+// The chunks of a span of one value head.
+template <class T>
+struct SpanColumns {
+  DeltaHead<T> head;  // from the span's first token on
+  std::int64_t tokens, units;
+  FactorLayout layout;
+  T* factors;
+};
+
+// Runs a span: state [units, K, 16] in/out, o [tokens, V].
+//
+// Order   lanes over columns; every sum one chain in increasing channel, then token.
+template <class T>
+struct SpanForward : SpanColumns<T> {
+  T* state;
+  HeadRows<T> o;  // null: not wanted
+};
+void span_forward(const SpanForward<float>& work, Arena& scratch);
+void span_forward(const SpanForward<double>& work, Arena& scratch);
+
+// What a value head gives towards the gradients of a chunk's keys: sums over its columns.
+template <class T>
+struct ColumnSums {
+  T* read;     // [2n, Kp] S dO_i, then S X_i (with erase)
+  T* write;    // [n, Kp] Λ R_j
+  T* overlap;  // [Kp] rows of S⊙Λ
+  T* scores;   // [2n, 16] dO Rᵀ, then X Rᵀ (with erase)
+};
+struct SumsLayout {
+  std::int64_t Kp, chunk;
+  bool erases;
+
+  std::int64_t chunk_size() const { return (erases ? 3 : 2) * chunk * Kp + Kp + (erases ? 2 : 1) * chunk * 16; }
+  std::int64_t size() const { return kSpan / chunk * chunk_size(); }
+  // The sums of chunk c, which has n tokens.
+  template <class T>
+  ColumnSums<T> at(T* data, std::int64_t c, std::int64_t n) const {
+    data += c * chunk_size();
+    const std::int64_t kinds = erases ? 2 : 1;
+    return {data, data + kinds * n * Kp, data + (kinds + 1) * n * Kp, data + ((kinds + 1) * n + 1) * Kp};
+  }
+};
+
+// The chunk of the backward pass; divides kSpan.
+inline constexpr std::int64_t kBackwardChunk = 16;
+
+// The adjoint of a span over the columns of one value head; the chunks are kBackwardChunk tokens.
+template <class T>
+struct SpanBackward : SpanColumns<T> {
+  const T* state;              // [units, K, 16] before the span
+  T* lam;                      // [units, K, 16] in/out: gradient of the state after the span → before it
+  HeadRows<const T> grad_o;    // null: 0
+  HeadRows<T> grad_v, grad_w;  // null: not wanted
+  T* sums;                     // [SumsLayout::size()]
+};
+void span_backward(const SpanBackward<float>& work, Arena& scratch);
+void span_backward(const SpanBackward<double>& work, Arena& scratch);
+
+// Gradients of the tokens of a chunk, added to; rows of Kp. g [n] where a head has one decay. Null: not wanted.
+template <class T>
+struct ChunkGradients {
+  T *q, *k, *b, *g;
+};
+// From the sums over columns to the gradients of q̂, k̂, b and log decay.
+void chunk_gradients(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& factors,
+                     const ColumnSums<float>& sums, const ChunkGradients<float>& out, Arena& scratch);
+void chunk_gradients(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& factors,
+                     const ColumnSums<double>& sums, const ChunkGradients<double>& out, Arena& scratch);
+
+// to[i] += from[i].
+void add_sums(const float* from, std::int64_t n, float* to);
+void add_sums(const double* from, std::int64_t n, double* to);
+
+// Writes the gradients of rows of q or k given those of their normalised values y (factor null: as they are).
+template <class T>
+struct RowGradients {
+  std::int64_t tokens, K, Kp;
+  const T *y, *factor, *gradient;
+  HeadRows<T> out;
+};
+void row_gradients(const RowGradients<float>& work);
+void row_gradients(const RowGradients<double>& work);
+
+// Writes the gradients of a gate's rows, given those per channel: [n, Kp], or [n] where `gradient_channels` is false.
+template <class T>
+struct GateGradients {
+  std::int64_t tokens, K, Kp;
+  const T* gradient;
+  bool gradient_channels;
+  HeadRows<T> out;  // null: not wanted
+  bool channels;
+};
+void gate_gradients(const GateGradients<float>& work);
+void gate_gradients(const GateGradients<double>& work);
+
+// The same through the decay gate of `head`, in place: from gradients of log decays [n, Kp], or [n] per head, to those
+// of g. Adds what the tokens give to dt_bias [Kp] and A_log [Kp] (sums over channels are left to the caller).
+template <class T>
+struct DecayGradients {
+  DeltaHead<T> head;
+  std::int64_t first, tokens, Kp;
+  T* gradient;
+  T *dt_bias, *A_log;
+};
+void decay_gradients(const DecayGradients<float>& work);
+void decay_gradients(const DecayGradients<double>& work);
+
+// Σ x as the 16-lane tree.
+float sum_lanes(const float* x, std::int64_t n);
+double sum_lanes(const double* x, std::int64_t n);
+
+}  // namespace stepwell::ops

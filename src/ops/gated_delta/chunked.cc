@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gated_delta/chunked.h"
+
+#include <cmath>
+
+#include "ops/gated_delta/recurrent_simd.h"
+
+namespace stepwell::ops {
+
+namespace {
+
+// The fastest chunks: the solve grows with the square of a chunk.
+template <class T>
+std::int64_t fastest_chunk(const GatedDeltaInputs<T>& in) {
+  return in.b ? 16 : 32;
+}
+
+// Span by span: the factors of all heads, then the columns of all value heads.
+template <class T>
+class ChunkedForm {
+ public:
+  ChunkedForm(const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state, View<T, 3> o,
+              std::int64_t chunk, View<T, 4> checkpoints, T* largest_norm)
+      : in_(in),
+        segments_(segments),
+        state_(state),
+        o_(o),
+        checkpoints_(checkpoints),
+        largest_norm_(largest_norm),
+        work_(in, segments, chunk),
+        HV_(in.v.extent[1]) {}
+
+  void run(Context& ctx) {
+    if (largest_norm_) std::fill_n(largest_norm_, segments_.count() * HV_, T(0));
+    const std::int64_t S = segments_.count(), wave = work_.wave(), heads = work_.factor_heads();
+    factors_ = ctx.scratch().allocate<T>(std::min(wave, S) * heads * work_.layout().size());
+    for (std::int64_t first = 0; first < S; first += wave) {
+      const std::int64_t count = std::min(wave, S - first), spans = work_.most_spans(first, count);
+      for (std::int64_t span = 0; span < spans; ++span) {
+        ctx.parallel_for(count * heads, [&](std::int64_t task, Arena& scratch) {
+          const std::int64_t s = first + task / heads;
+          if (span < work_.spans(s)) work_.prepare(s, span, task % heads, factors(task), scratch);
+        });
+        ctx.parallel_for(count * HV_, [&](std::int64_t task, Arena& scratch) {
+          const std::int64_t w = task / HV_, j = task % HV_;
+          if (span >= work_.spans(first + w)) return;
+          run_span(first + w, span, j, factors(w * heads + work_.factors_of(j)), scratch);
+        });
+      }
+    }
+  }
+
+ private:
+  T* factors(std::int64_t index) const { return factors_ + index * work_.layout().size(); }
+
+  void run_span(std::int64_t s, std::int64_t span, std::int64_t j, T* factors, Arena& scratch) const {
+    const std::int64_t token = work_.first_token(s, span), row = s * HV_ + j;
+    const std::int64_t size = state_.extent[1] * state_.extent[2] * kStateUnit;
+    SpanForward<T> work;
+    work.head = delta_head(in_, token, j);
+    work.tokens = work_.tokens(s, span);
+    work.units = state_.extent[1];
+    work.layout = work_.layout();
+    work.factors = factors;
+    work.state = state_.row(row);
+    if (o_) work.o = {o_.row(token) + j * o_.stride[1], o_.stride[0]};
+    if (checkpoints_) std::copy_n(work.state, size, checkpoints_.row(checkpoint_row(segments_, HV_, s, span, j)));
+    span_forward(work, scratch);
+    if (!largest_norm_) return;
+    const T norm = std::sqrt(sum_squares(work.state, size));
+    T& largest = largest_norm_[row];
+    if (norm > largest || std::isnan(norm)) largest = norm;  // no number is greater than a NaN: it stays
+  }
+
+  const GatedDeltaInputs<T>& in_;
+  const Segments& segments_;
+  View<T, 4> state_;
+  View<T, 3> o_;
+  View<T, 4> checkpoints_;
+  T* largest_norm_;
+  const SpanWork<T> work_;
+  std::int64_t HV_;
+  T* factors_ = nullptr;
+};
+
+}  // namespace
+
+template <class T>
+void gated_delta_chunked(Context& ctx, const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state,
+                         View<T, 3> o, std::int64_t chunk, View<T, 4> checkpoints, T* largest_norm) {
+  ArenaScope scope(ctx.scratch());
+  if (chunk == 0) chunk = fastest_chunk(in);
+  ChunkedForm<T>(in, segments, state, o, chunk, checkpoints, largest_norm).run(ctx);
+}
+
+template void gated_delta_chunked(Context&, const GatedDeltaInputs<float>&, const Segments&, View<float, 4>,
+                                  View<float, 3>, std::int64_t, View<float, 4>, float*);
+template void gated_delta_chunked(Context&, const GatedDeltaInputs<double>&, const Segments&, View<double, 4>,
+                                  View<double, 3>, std::int64_t, View<double, 4>, double*);
+
+}  // namespace stepwell::ops

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/gated_delta/chunk_simd.h"
+
+namespace stepwell::ops {
+
+// How a pass over spans cuts its work: which heads share factors, and how many sequences are taken together.
+template <class T>
+class SpanWork {
+ public:
+  SpanWork(const GatedDeltaInputs<T>& in, const Segments& segments, std::int64_t chunk)
+      : in_(in), segments_(segments), HV_(in.v.extent[1]), H_(in.q.extent[1]) {
+    const auto of_keys = [&](const View<const T, 3>& gate) { return !gate || gate.extent[1] == H_; };
+    factor_heads_ = of_keys(in.g) && of_keys(in.b) ? H_ : HV_;
+    const std::int64_t K = in.q.extent[2];
+    layout_ = {round_up_16(K), std::min(chunk, kSpan), static_cast<bool>(in.b), in.g && in.g.extent[2] > 1};
+  }
+
+  // Sequences taken together: enough for every thread, few enough that scratch does not grow with the batch.
+  std::int64_t wave() const { return std::max<std::int64_t>(1, kWaveHeads / HV_); }
+  std::int64_t factor_heads() const { return factor_heads_; }
+  const FactorLayout& layout() const { return layout_; }
+  std::int64_t spans(std::int64_t s) const { return (segments_.length(s) + kSpan - 1) / kSpan; }
+  std::int64_t most_spans(std::int64_t first, std::int64_t count) const {
+    std::int64_t most = 0;
+    for (std::int64_t s = first; s < first + count; ++s) most = std::max(most, spans(s));
+    return most;
+  }
+  std::int64_t first_token(std::int64_t s, std::int64_t span) const { return segments_.begin(s) + span * kSpan; }
+  std::int64_t tokens(std::int64_t s, std::int64_t span) const {
+    return std::min(kSpan, segments_.length(s) - span * kSpan);
+  }
+  // The factors that value head j reads; a value head that reads factors i.
+  std::int64_t factors_of(std::int64_t j) const { return j / (HV_ / factor_heads_); }
+  std::int64_t value_head_of(std::int64_t i) const { return i * (HV_ / factor_heads_); }
+
+  // Fills the factors of head i for a span.
+  void prepare(std::int64_t s, std::int64_t span, std::int64_t i, T* factors, Arena& scratch) const {
+    const DeltaHead<T> head = delta_head(in_, first_token(s, span), value_head_of(i));
+    const std::int64_t n = tokens(s, span);
+    for (std::int64_t c = 0; c < layout_.chunks(n); ++c) {
+      chunk_factors(head, c * layout_.chunk, layout_.at(factors, c, n), scratch);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kWaveHeads = 16;
+  const GatedDeltaInputs<T>& in_;
+  const Segments& segments_;
+  std::int64_t HV_, H_, factor_heads_;
+  FactorLayout layout_;
+};
+
+// The chunked form of gated_delta (stepwell/ops/gated_delta.h). Chunks have `chunk` tokens (0: what is fastest), but end
+// at every 64th token of a sequence too.
+template <class T>
+void gated_delta_chunked(Context& ctx, const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state,
+                         View<T, 3> o, std::int64_t chunk, View<T, 4> checkpoints, T* largest_norm);
+
+}  // namespace stepwell::ops
