@@ -130,7 +130,8 @@ int inspect_command(const std::string& path, bool json) {
   report.config(io::join_path(folder, "config.json"));
   const auto model = models::load_model(folder);
   for (const std::string& file : tensors) {
-    report.tensors(file, file == io::join_path(folder, "model.safetensors") ? model.get() : nullptr);
+    const bool parameters = fs::path(file).filename().native().starts_with("model");
+    report.tensors(file, parameters ? model.get() : nullptr);
   }
   return report.finish();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numbers>
+#include <string>
 #include <utility>
 
 #include "stepwell/autograd/functions.h"
@@ -14,6 +15,7 @@ namespace stepwell::train {
 namespace {
 
 constexpr std::int64_t kSegment = 1024;  // tokens of a document given to the model at once
+constexpr std::int64_t kByteValues = 256;
 constexpr char kBeforeDocument = '\n';
 
 std::int64_t id(char byte) { return static_cast<unsigned char>(byte); }
@@ -49,6 +51,11 @@ Variable TextTask::loss(Context& ctx, const models::Model& model, std::int64_t f
 }
 
 double document_bits(Context& ctx, const models::Model& model, std::string_view document) {
+  if (model.vocab_size() != kByteValues) {
+    fail(ErrorCode::Unsupported, "document_bits",
+         "a " + std::string(model.type()) + " with a vocabulary of " + std::to_string(model.vocab_size()) +
+             ", expected a language model over 256 bytes");
+  }
   NoGrad no_grad;
   models::States states;
   double nats = 0;

@@ -16,13 +16,14 @@ void Tally::fail_once(const std::string& why) {
 }
 
 void Tally::same_bits(const Tensor& got, const Tensor& expected, const std::string& what) {
-  exact_ = true;
   if (!(got.shape() == expected.shape()) || got.dtype() != expected.dtype()) {
+    ++exact_;
     ++differing_;
     return fail_once(
         fmt::format("{}: shape {} instead of {}", what, got.shape().to_string(), expected.shape().to_string()));
   }
   compared_ += got.numel();
+  exact_ += got.numel();
   if (got.same_bits(expected)) return;
   for (std::int64_t i = 0; i < got.numel(); ++i) {
     const double a = got.at(i), b = expected.at(i);
@@ -66,7 +67,7 @@ void Tally::bounded(double figure, double bound, std::int64_t count, const std::
 
 void Tally::require(bool holds, const std::string& what) {
   ++compared_;
-  exact_ = true;
+  ++exact_;
   if (!holds) {
     ++differing_;
     fail_once(what);
@@ -80,8 +81,8 @@ Check Tally::finish(std::string subject, std::string promise) const {
     return check;
   }
   check.outcome = failed_ ? Outcome::Fail : Outcome::Pass;
-  if (exact_) check.figure = fmt::format("{} of {} values differ", differing_, compared_);
-  if (toleranced_) check.figure += (exact_ ? "; " : "") + worst_at_;
+  if (exact_ > 0) check.figure = fmt::format("{} of {} values differ", differing_, exact_);
+  if (toleranced_) check.figure += (exact_ > 0 ? "; " : "") + worst_at_;
   check.reason = failure_;
   return check;
 }

@@ -28,8 +28,9 @@ class Tally {
 
  private:
   void fail_once(const std::string& why);
-  std::int64_t compared_ = 0, differing_ = 0;
-  bool exact_ = false, toleranced_ = false, failed_ = false;
+  std::int64_t compared_ = 0;               // values of both kinds
+  std::int64_t exact_ = 0, differing_ = 0;  // those that must have the same bits
+  bool toleranced_ = false, failed_ = false;
   double worst_ = 0;  // largest |Δ| / bound
   std::string worst_at_, failure_, not_run_;
 };

@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "stepwell/core/config.h"
+#include "stepwell/io/file.h"
 #include "stepwell/io/json.h"
+#include "stepwell/io/safetensors.h"
+#include "stepwell/models/causal_lm.h"
 
 #include "tests/cli/run_stepwell.h"
 #include "tests/train/scratch_folder.h"
@@ -141,6 +145,38 @@ TEST(Cli, TrainsEvaluatesAndGenerates) {
   EXPECT_PRED2(contains, inspected.out, "backbone.embeddings.weight");
   EXPECT_EQ(run_stepwell({"train", "--resume", scratch.path("run")}).status, 0);
   expect_failure(tiny(scratch, "run"), "holds a run already");
+}
+
+// A folder as Hugging Face has it does what the same model in a folder of our own does.
+TEST(Cli, ReadsPublishedModels) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  const auto model = models::make_causal_lm({.backbone = {.width = 8}}, Rng(1));
+  models::save_model(*model, scratch.path("own"));
+  io::make_folder(scratch.path("published"));
+  io::write_safetensors(scratch.path("published/model.safetensors"), std::as_const(*model).named_parameters());
+  scratch.write("published/config.json",
+                R"({"model_type": "mamba", "hidden_size": 8, "num_hidden_layers": 2, "vocab_size": 256})");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"generate", "--bytes", "20"}, {"eval", "--text", scratch.path("text")}}) {
+    const auto output_for = [&](const char* folder) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.begin() + 1, scratch.path(folder));
+      const CommandResult result = run_stepwell(arguments);
+      EXPECT_EQ(result.status, 0) << result.err;
+      return result.out;
+    };
+    EXPECT_EQ(output_for("published"), output_for("own")) << command[0];
+  }
+  const CommandResult inspected = run_stepwell({"inspect", scratch.path("published")});
+  EXPECT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_PRED2(contains, inspected.out, "model_type");
+  EXPECT_PRED2(contains, inspected.out, "weight decay");
+
+  const auto tokens = models::make_causal_lm({.backbone = {.width = 8}, .vocab_size = 300}, Rng(1));
+  models::save_model(*tokens, scratch.path("tokens"));
+  expect_failure({"generate", scratch.path("tokens")}, "expected a language model over 256 bytes");
+  expect_failure({"eval", scratch.path("tokens"), "--text", scratch.path("text")}, "over 256 bytes");
 }
 
 TEST(Cli, TrainsAForecaster) {

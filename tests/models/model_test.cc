@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/models/model.h"
 
-#include <cmath>
-#include <limits>
 #include <set>
 
 #include "stepwell/simd/isa.h"
@@ -15,8 +13,6 @@ namespace {
 
 using models::Model;
 using models::States;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void expect_same_bits(const States& a, const States& b, const std::string& what) {
   ASSERT_EQ(a.size(), b.size()) << what;

@@ -63,8 +63,10 @@ std::unique_ptr<Model> make_model(const Config& config, const Rng& rng);
 
 // Folder with config.json and model.safetensors, each sealed by a BLAKE3 sidecar. Equal models give equal bytes.
 void save_model(const Model& model, const std::string& folder);
-// Checks seals where present; throws Error (File) for a damaged or unknown file, naming it, and for parameters that do
-// not fit the configuration.
+// A folder of save_model, or a published language model (docs/models.md: Mamba and Falcon-Mamba as Hugging Face and
+// state-spaces name things; F16 and BF16 become F32), whose parameters may be in several files. Checks seals where
+// present; throws Error (File) for a damaged or unknown file, naming it, and for parameters that do not fit the
+// configuration, listing all of them.
 std::unique_ptr<Model> load_model(const std::string& folder);
 
 // BLAKE3 of the configuration and of every parameter's name, dtype, shape and bytes, as hexadecimal digits: models with

@@ -43,6 +43,7 @@ class Task {
 std::unique_ptr<Task> make_task(const Recipe& recipe);
 
 // Bits that a model over bytes needs for `document`, read from its first byte on as if a newline stood before it.
+// Throws Error (Unsupported) for a model over anything else.
 double document_bits(Context& ctx, const models::Model& model, std::string_view document);
 
 }  // namespace stepwell::train
