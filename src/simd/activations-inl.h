@@ -148,8 +148,12 @@ HWY_INLINE void softplus(const V (&x)[K], const V (&e)[K], V (&y)[K]) {
 }
 // x > 20: exactly 1; otherwise sig(x).
 template <class V>
+HWY_INLINE V softplus_derivative(V x, V e) {
+  return hn::IfThenElse(hn::Lt(constant<V>(20), x), constant<V>(1), sigmoid(x, e));
+}
+template <class V>
 HWY_INLINE V softplus_derivative(V x) {
-  return hn::IfThenElse(hn::Lt(constant<V>(20), x), constant<V>(1), sigmoid(x));
+  return softplus_derivative(x, exp_minus_abs(x));
 }
 
 // log(sig(x)) = min(x, 0) − log1p(exp(−|x|)). Largest error 2.5 ulp.

@@ -16,7 +16,6 @@ struct SpanBuffers {
   ScanTile<T> tile;
   T* grad_q;        // gradient of the sum before the gate
   T* gate_slope;    // grad_y·silu'(z)
-  T* decays;        // [tokens, N, kBlock]
   T* states;        // [tokens + 1, N, kBlock], before each token
   T* through_B;     // Σ_n lam·B (zero-order: lam·φ·B); times the step, a gradient of u
   T* through_step;  // gradient of the step; in Euler's form without its share through the input, through_B·u
@@ -55,7 +54,7 @@ HWY_INLINE void add_channels(const Vec<T>* a, const Vec<T>* b, T* sums) {
   for (int v = 0; v < kVectors; ++v) store<T>(fma(a[v], b[v], load(sums + v * kWidth<T>)), sums + v * kWidth<T>);
 }
 
-// Keeps decays and states, sums the gradients of C and z.
+// Keeps the states, sums the gradients of C and z.
 template <class T>
 struct ReplaySink {
   static constexpr bool kKeepsStates = true;
@@ -67,13 +66,11 @@ struct ReplaySink {
 
   struct Token {
     Vec<T> grad_q[kVectors];
-    T *decays, *C;
+    T* C;
     std::int64_t column;
     bool constant;
 
-    HWY_INLINE void states(std::int64_t n, const Vec<T>* a, const Vec<T>* h) const {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) store<T>(a[v], decays + n * kBlock + v * kWidth<T>);
+    HWY_INLINE void states(std::int64_t n, const Vec<T>* h) const {
       if (constant) {
         add_channels<T>(grad_q, h, C + n * kBlock + column);
       } else {
@@ -85,7 +82,6 @@ struct ReplaySink {
     Token token;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) token.grad_q[v] = load(span.grad_q + t * kBlock + column + v * kWidth<T>);
-    token.decays = span.decays + t * in.N * kBlock + column;
     token.constant = in.C_lanes != nullptr;
     token.C = token.constant ? C : C + t * in.N * 16;
     token.column = column;
@@ -98,90 +94,118 @@ struct ReplaySink {
   }
 };
 
-// grad_q = grad_y·silu(z), gate_slope = grad_y·silu'(z).
+// Fills the tile, grad_q = grad_y·silu(z) and gate_slope = grad_y·silu'(z). True as for prepare_tile.
 template <class T>
-HWY_NOINLINE void prepare_gradients(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
+bool prepare_span(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
   const ScanBlock<T>& in = work.in;
-  gather(work.grad_y, work.grad_y_stride, in.width, work.tokens, span.grad_q);
-  if (!in.z) return;
-  gather(in.z, in.z_stride, in.width, work.tokens, span.gate_slope);
-  const std::int64_t size = work.tokens * kBlock;
-  T* exps = span.through_B;  // not needed yet
-  for (std::int64_t i = 0; i < size; i += kWidth<T>) store<T>(exp_minus_abs(load(span.gate_slope + i)), exps + i);
-  for (std::int64_t i = 0; i < size; i += kWidth<T>) {
-    const Vec<T> z = at_most(at_least(load(span.gate_slope + i), -kFar<T>), std::numeric_limits<T>::max());
-    const Vec<T> e = load(exps + i);
+  if (!in.z) gather(work.grad_y, work.grad_y_stride, in.width, work.tokens, span.grad_q);
+  return prepare_tile(in, work.tokens, span.tile, [&](std::int64_t t, std::int64_t column, Vec<T> z, Vec<T> e) {
+    const Vec<T> grad = load_part(work.grad_y + t * work.grad_y_stride + column, in.width - column);
+    z = at_most(at_least(z, -kFar<T>), std::numeric_limits<T>::max());
     const Vec<T> large = hn::Div(set<T>(1), hn::Add(set<T>(1), e)), small = hn::Mul(e, large);
     const auto below = hn::Lt(z, zero<T>());
     const Vec<T> s = hn::IfThenElse(below, small, large), rest = hn::IfThenElse(below, large, small);
-    const Vec<T> grad = load(span.grad_q + i);
-    store<T>(hn::Mul(grad, fma(hn::Mul(s, rest), z, s)), span.gate_slope + i);
-    store<T>(hn::Mul(grad, hn::Mul(z, s)), span.grad_q + i);
+    store<T>(hn::Mul(grad, fma(hn::Mul(s, rest), z, s)), span.gate_slope + t * kBlock + column);
+    store<T>(hn::Mul(grad, hn::Mul(z, s)), span.grad_q + t * kBlock + column);
+  });
+}
+
+// One token of a strip, on the way back.
+template <class T>
+struct AdjointToken {
+  std::int64_t column;
+  const T *B, *C, *states;  // the states before the token
+  T* B_lanes;
+  Vec<T> dt[kVectors], dx[kVectors], u[kVectors], grad_q[kVectors], through_B[kVectors], through_step[kVectors];
+};
+
+// The adjoint of state n of a token of a strip, as the reference has it, with le = lam·a·h before the token, as
+// (a·lam)·h. a: kVectors vectors of decays.
+template <bool kPlain, class T>
+HWY_INLINE void retreat(const ScanBackward<T>& work, const SpanBuffers<T>& span, std::int64_t n, const Vec<T>* a,
+                        AdjointToken<T>& token) {
+  const ScanBlock<T>& in = work.in;
+  const std::int64_t first = n * kBlock + token.column;
+  T* lam_first = work.lam + first;
+  // All loads before the stores: the compiler must take a store for one into B or C.
+  const Vec<T> each_b = set(kPlain || !in.B_lanes ? token.B[n] : T(0)),
+               each_k = set(kPlain || !in.C_lanes ? token.C[n] : T(0));
+  Vec<T> b[kVectors], lam[kVectors], passed[kVectors], to_rate[kVectors], weight[kVectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) {
+    const std::int64_t at = first + v * kWidth<T>;
+    b[v] = kPlain || !in.B_lanes ? each_b : load(in.B_lanes + at);
+    const Vec<T> k = kPlain || !in.C_lanes ? each_k : load(in.C_lanes + at);
+    lam[v] = fma(token.grad_q[v], k, load(lam_first + v * kWidth<T>));
+    passed[v] = hn::Mul(a[v], lam[v]);
+    to_rate[v] = hn::Mul(passed[v], load(token.states + at));
+    token.through_step[v] = fma(to_rate[v], load(in.A_slope + at), token.through_step[v]);
+    weight[v] = token.dx[v];
+    Vec<T> lam_b = lam[v];
+    if constexpr (!kPlain) {
+      if (in.zero_order) {
+        // d(dt·φ(dt·A))/d dt = exp(dt·A) = a, and d/dA = dt²·φ'(dt·A).
+        const Vec<T> x = exponent<T>(token.dt[v], load(in.A + at)), factor = phi(x);
+        token.through_step[v] = fma(hn::Mul(passed[v], b[v]), token.u[v], token.through_step[v]);
+        to_rate[v] = fma(hn::Mul(token.dx[v], phi_derivative(x)), hn::Mul(lam[v], b[v]), to_rate[v]);
+        weight[v] = hn::Mul(token.dx[v], factor);
+        lam_b = hn::Mul(lam[v], factor);
+      }
+    }
+    token.through_B[v] = fma(lam_b, b[v], token.through_B[v]);
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) store<T>(passed[v], lam_first + v * kWidth<T>);
+  add_channels<T>(to_rate, token.dt, span.A + first);
+  if (kPlain || !in.B_lanes) {
+    add_lanes<T>(lam, weight, token.B_lanes + n * 16, token.column);
+  } else {
+    add_channels<T>(lam, weight, work.B + first);
   }
 }
 
-// The tokens backwards, as the reference has them, with le = lam·a·h before the token, as (a·lam)·h.
+// Decays, made again rather than kept: a second stream of stores beside that of the states would be more than the
+// second-level cache takes. Then the adjoint of kCount states.
+template <bool kPlain, int kCount, class T>
+HWY_INLINE void retreat_together(const ScanBackward<T>& work, const SpanBuffers<T>& span, std::int64_t n,
+                                 AdjointToken<T>& token) {
+  Vec<T> a[kCount * kVectors];
+  strip_decays<kPlain>(work.in, n * kBlock + token.column, token.dt, a);
+#pragma GCC unroll 4
+  for (int j = 0; j < kCount; ++j) retreat<kPlain>(work, span, n + j, a + j * kVectors, token);
+}
+
+// The tokens backwards.
 template <class T, bool kPlain>
 HWY_NOINLINE void run_adjoint(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
+  constexpr int kTogether = kPlain ? kStates : 1;
   const ScanBlock<T>& in = work.in;
   for (std::int64_t c = 0; c < in.width; c += kStrip<T>) {
-    const T* A = in.A_slope + c;
-    T* lam_first = work.lam + c;
     for (std::int64_t t = work.tokens - 1; t >= 0; --t) {
-      const T *B = in.B + t * in.B_stride, *C = in.C + t * in.C_stride;
-      const T *decays = span.decays + t * in.N * kBlock + c, *states = span.states + t * in.N * kBlock + c;
-      Vec<T> dt[kVectors], dx[kVectors], u[kVectors], grad_q[kVectors], through_B[kVectors], through_step[kVectors];
+      AdjointToken<T> token;
+      token.column = c;
+      token.B = in.B + t * in.B_stride;
+      token.C = in.C + t * in.C_stride;
+      token.states = span.states + t * in.N * kBlock;
+      token.B_lanes = work.B + t * in.N * 16;
+      if (c == 0) fetch(work.next_out, t);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         const std::int64_t at = t * kBlock + c + v * kWidth<T>;
-        dt[v] = load(span.tile.steps + at);
-        dx[v] = load(span.tile.inputs + at);
-        grad_q[v] = load(span.grad_q + at);
-        through_B[v] = through_step[v] = zero<T>();
-        if (!kPlain) u[v] = load(span.tile.u + at);
+        token.dt[v] = load(span.tile.steps + at);
+        token.dx[v] = load(span.tile.inputs + at);
+        token.grad_q[v] = load(span.grad_q + at);
+        token.through_B[v] = token.through_step[v] = zero<T>();
+        token.u[v] = load(span.tile.u + at);
       }
-      for (std::int64_t n = 0; n < in.N; ++n) {
-        // All loads before the stores: the compiler must take a store for one into B or C.
-        const Vec<T> each_b = set(kPlain || !in.B_lanes ? B[n] : T(0)),
-                     each_k = set(kPlain || !in.C_lanes ? C[n] : T(0));
-        Vec<T> b[kVectors], lam[kVectors], passed[kVectors], to_rate[kVectors], weight[kVectors];
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) {
-          const std::int64_t at = n * kBlock + v * kWidth<T>;
-          b[v] = kPlain || !in.B_lanes ? each_b : load(in.B_lanes + c + at);
-          const Vec<T> k = kPlain || !in.C_lanes ? each_k : load(in.C_lanes + c + at);
-          lam[v] = fma(grad_q[v], k, load(lam_first + at));
-          passed[v] = hn::Mul(load(decays + at), lam[v]);
-          to_rate[v] = hn::Mul(passed[v], load(states + at));
-          through_step[v] = fma(to_rate[v], load(A + at), through_step[v]);
-          weight[v] = dx[v];
-          Vec<T> lam_b = lam[v];
-          if constexpr (!kPlain) {
-            if (in.zero_order) {
-              // d(dt·φ(dt·A))/d dt = exp(dt·A) = a, and d/dA = dt²·φ'(dt·A).
-              const Vec<T> x = exponent<T>(dt[v], load(in.A + c + at)), factor = phi(x);
-              through_step[v] = fma(hn::Mul(passed[v], b[v]), u[v], through_step[v]);
-              to_rate[v] = fma(hn::Mul(dx[v], phi_derivative(x)), hn::Mul(lam[v], b[v]), to_rate[v]);
-              weight[v] = hn::Mul(dx[v], factor);
-              lam_b = hn::Mul(lam[v], factor);
-            }
-          }
-          through_B[v] = fma(lam_b, b[v], through_B[v]);
-        }
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) store<T>(passed[v], lam_first + n * kBlock + v * kWidth<T>);
-        add_channels<T>(to_rate, dt, span.A + n * kBlock + c);
-        if (kPlain || !in.B_lanes) {
-          add_lanes<T>(lam, weight, work.B + (t * in.N + n) * 16, c);
-        } else {
-          add_channels<T>(lam, weight, work.B + n * kBlock + c);
-        }
-      }
+      std::int64_t n = 0;
+      for (; n + kTogether <= in.N; n += kTogether) retreat_together<kPlain, kTogether>(work, span, n, token);
+      for (; n < in.N; ++n) retreat_together<kPlain, 1>(work, span, n, token);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         const std::int64_t at = t * kBlock + c + v * kWidth<T>;
-        store<T>(through_B[v], span.through_B + at);
-        store<T>(through_step[v], span.through_step + at);
+        store<T>(token.through_B[v], span.through_B + at);
+        store<T>(token.through_step[v], span.through_step + at);
       }
     }
   }
@@ -191,16 +215,6 @@ HWY_NOINLINE void run_adjoint(const ScanBackward<T>& work, const SpanBuffers<T>&
 template <class T>
 HWY_NOINLINE void finish_gradients(const ScanBackward<T>& work, const SpanBuffers<T>& span) {
   const ScanBlock<T>& in = work.in;
-  T* slopes = span.tile.inputs;  // not needed any more
-  if (in.softplus) {
-    gather(in.dt, in.dt_stride, in.width, work.tokens, slopes);
-    for (std::int64_t i = 0; i < work.tokens * kBlock; i += kWidth<T>) {
-      // softplus' = sig = 1 − exp(−softplus), and exactly 1 above the threshold.
-      const Vec<T> raw = hn::Add(load(slopes + i), load(in.dt_bias + i % kBlock));
-      const Vec<T> slope = hn::Neg(expm1(hn::Neg(load(span.tile.steps + i))));
-      store<T>(hn::IfThenElse(hn::Lt(set<T>(20), raw), set<T>(1), slope), slopes + i);
-    }
-  }
   for (std::int64_t c = 0; c < in.width; c += kWidth<T>) {
     Vec<T> bias = zero<T>(), skip = zero<T>();
     for (std::int64_t t = 0; t < work.tokens; ++t) {
@@ -211,7 +225,7 @@ HWY_NOINLINE void finish_gradients(const ScanBackward<T>& work, const SpanBuffer
       if (in.skip) grad_u = fma(grad_q, load(in.skip + c), grad_u);
       Vec<T> grad_dt = load(span.through_step + at);
       if (!in.zero_order) grad_dt = fma(through_B, u, grad_dt);
-      if (in.softplus) grad_dt = hn::Mul(grad_dt, load(slopes + at));
+      if (in.softplus) grad_dt = hn::Mul(grad_dt, load(span.tile.slopes + at));
       if (work.u.data) store_channels<T>(grad_u, work.u.row(t), c, in.width);
       if (work.dt.data) store_channels<T>(grad_dt, work.dt.row(t), c, in.width);
       bias = hn::Add(bias, grad_dt);
@@ -226,28 +240,25 @@ template <class T>
 void scan_backward_t(const ScanBackward<T>& work, Arena& scratch) {
   ArenaScope scope(scratch);
   const ScanBlock<T>& in = work.in;
-  const std::int64_t rows = work.tokens * kBlock, state = in.N * kBlock;
+  const std::int64_t rows = padded(work.tokens * kBlock), state = in.N * kBlock;
   SpanBuffers<T> span{};
   for (T** array : {&span.tile.u, &span.tile.steps, &span.tile.inputs, &span.grad_q, &span.gate_slope, &span.through_B,
                     &span.through_step}) {
     *array = scratch.allocate<T>(rows);
   }
-  span.decays = scratch.allocate<T>(work.tokens * state);
+  if (in.z) span.tile.gates = scratch.allocate<T>(rows);
+  if (in.softplus) span.tile.slopes = scratch.allocate<T>(rows);
   span.states = scratch.allocate<T>((work.tokens + 1) * state);
   span.A = scratch.allocate<T>(state);
   std::copy_n(work.h, state, span.states);
   std::fill_n(span.A, state, T(0));
-  const bool plain = prepare_tile(in, work.tokens, span.tile);
-  prepare_gradients(work, span);
+  const bool plain = prepare_span(work, span);
   const ReplaySink<T> sink{in, span, work.z, work.C, work.next};
   if (plain) {
     run_tile<T, true>(in, work.tokens, span.tile, span.states, sink);
-  } else {
-    run_tile<T, false>(in, work.tokens, span.tile, span.states, sink);
-  }
-  if (!in.zero_order && !in.B_lanes) {
     run_adjoint<T, true>(work, span);
   } else {
+    run_tile<T, false>(in, work.tokens, span.tile, span.states, sink);
     run_adjoint<T, false>(work, span);
   }
   finish_gradients(work, span);

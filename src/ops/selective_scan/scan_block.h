@@ -55,8 +55,8 @@ struct ScanBlock {
 // tensor apart, which hardware prefetchers do not follow.
 template <class T>
 struct NextRows {
-  const T *row[8];
-  std::int64_t stride[8];
+  const T *row[4];
+  std::int64_t stride[4];
   std::int64_t arrays = 0, tokens = 0;
 
   void add(const T *first, std::int64_t step) {

@@ -11,7 +11,7 @@ namespace stepwell::ops {
 namespace {
 
 // Blocks whose sums over channels share one buffer of 16 lanes: a chunk, the unit of work.
-constexpr std::int64_t kChunkBlocks = 4;
+constexpr std::int64_t kChunkBlocks = 8;
 // Sequences are taken in waves of about this many (sequence, chunk) pairs, so that scratch does not grow with the
 // batch.
 constexpr std::int64_t kWavePairs = 32;
@@ -141,16 +141,17 @@ class BackwardPass {
     }
     for (std::int64_t block = begin; block < end; ++block) {
       ScanBackward<T> work = work_at(row, tokens, block);
-      if (block + 1 < end) {
+      if (block + 1 < blocks_.count()) {  // most likely this thread's next, whatever its chunk
         const ScanBackward<T> next = work_at(row, tokens, block + 1);
         work.next.tokens = tokens;
         work.next.add(next.in.u, next.in.u_stride);
         work.next.add(next.in.dt, next.in.dt_stride);
         work.next.add(next.in.z, next.in.z_stride);
         work.next.add(next.grad_y, next.grad_y_stride);
-        work.next.add(next.u.data, next.u.stride);
-        work.next.add(next.dt.data, next.dt.stride);
-        work.next.add(next.z.data, next.z.stride);
+        work.next_out.tokens = tokens;
+        work.next_out.add(next.u.data, next.u.stride);
+        work.next_out.add(next.dt.data, next.dt.stride);
+        work.next_out.add(next.z.data, next.z.stride);
       }
       const Carried<T> c = carried(w, block);
       work.h = checkpoint(w, span, block);

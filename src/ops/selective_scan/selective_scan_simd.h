@@ -41,7 +41,7 @@ struct ScanBackward {
   T *A, *dt_bias, *skip;
   // Added to: [tokens, N, 16], lane j the sum over channels j, j+16, …; with constant B and C [N, kBlock].
   T *B, *C;
-  NextRows<T> next;
+  NextRows<T> next, next_out;  // of inputs and outputs
 };
 void scan_backward(const ScanBackward<float>& work, Arena& scratch);
 void scan_backward(const ScanBackward<double>& work, Arena& scratch);

@@ -123,50 +123,59 @@ struct ScanTile {
   T* u;
   T* steps;   // dt'
   T* inputs;  // dt'·u
-  T* gates;   // silu(z); null: not wanted
+  T* gates;   // exp(−|z|), which a pass may overwrite with what it makes of it; null: not wanted
+  T* slopes;  // d dt' / d dt with softplus; null: not wanted
 };
 
-// Fills a tile. True if run_tile may take its plain path: B and C vary in time, the input weight is the step, and every
-// decay is in range.
-template <class T>
-HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile) {
-  // Two passes with the exponentials in between, each of several numbers side by side: one long chain of operations per
-  // number would leave the ports idle.
+// Fills steps with dt + bias, inputs with its exp(−|·|), and gates.
+template <bool kGated, class T>
+HWY_INLINE void prepare_exponentials(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile) {
   for (std::int64_t t = 0; t < tokens; ++t) {
     for (std::int64_t c = 0; c < kBlock; c += kStrip<T>) {
-      Vec<T> x[2 * kVectors], e[2 * kVectors];
+      Vec<T> x[kGated ? 2 * kVectors : kVectors], e[kGated ? 2 * kVectors : kVectors];
       const std::int64_t at = t * kBlock + c;
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         const std::int64_t column = c + v * kWidth<T>;
         x[v] = hn::Add(load_part(in.dt + t * in.dt_stride + column, in.width - column), load(in.dt_bias + column));
-        x[v + kVectors] = tile.gates ? load_part(in.z + t * in.z_stride + column, in.width - column) : zero<T>();
+        if constexpr (kGated) x[v + kVectors] = load_part(in.z + t * in.z_stride + column, in.width - column);
       }
       exp_minus_abs(x, e);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         store<T>(x[v], tile.steps + at + v * kWidth<T>);
         store<T>(e[v], tile.inputs + at + v * kWidth<T>);
-        if (tile.gates) store<T>(e[v + kVectors], tile.gates + at + v * kWidth<T>);
+        if constexpr (kGated) store<T>(e[v + kVectors], tile.gates + at + v * kWidth<T>);
       }
     }
+  }
+}
+
+// Fills a tile and calls gate(t, column, z, exp(−|z|)) for its vectors if gates are wanted. True if run_tile may take
+// its plain path: B and C vary in time, the input weight is the step, and every decay is in range.
+template <class T, class Gate>
+HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile, const Gate& gate) {
+  // Two passes with the exponentials in between, each of several numbers side by side: one long chain of operations per
+  // number would leave the ports idle.
+  if (tile.gates) {
+    prepare_exponentials<true>(in, tokens, tile);
+  } else {
+    prepare_exponentials<false>(in, tokens, tile);
   }
   auto largest = bits(zero<T>());  // as integers: beyond every number for a NaN or a negative step
   for (std::int64_t t = 0; t < tokens; ++t) {
     for (std::int64_t c = 0; c < kBlock; c += kStrip<T>) {
-      Vec<T> dt[kVectors], e[kVectors], u[kVectors], gate[kVectors];
+      Vec<T> dt[kVectors], e[kVectors], u[kVectors];
       const std::int64_t at = t * kBlock + c;
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        const std::int64_t column = c + v * kWidth<T>;
+        const std::int64_t column = c + v * kWidth<T>, left = in.width - column;
         dt[v] = load(tile.steps + at + v * kWidth<T>);
         e[v] = load(tile.inputs + at + v * kWidth<T>);
-        u[v] = load_part(in.u + t * in.u_stride + column, in.width - column);
-        gate[v] = u[v];
-        if (tile.gates) {
-          gate[v] = silu(load_part(in.z + t * in.z_stride + column, in.width - column),
-                         load(tile.gates + at + v * kWidth<T>));
-        }
+        u[v] = load_part(in.u + t * in.u_stride + column, left);
+        if (tile.gates)
+          gate(t, column, load_part(in.z + t * in.z_stride + column, left), load(tile.gates + at + v * kWidth<T>));
+        if (tile.slopes) store<T>(softplus_derivative(dt[v], e[v]), tile.slopes + at + v * kWidth<T>);
       }
       if (in.softplus) softplus(dt, e, dt);
 #pragma GCC unroll 2
@@ -175,7 +184,6 @@ HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, cons
         store<T>(dt[v], tile.steps + at + v * kWidth<T>);
         store<T>(hn::Mul(dt[v], u[v]), tile.inputs + at + v * kWidth<T>);
         store<T>(u[v], tile.u + at + v * kWidth<T>);
-        if (tile.gates) store<T>(gate[v], tile.gates + at + v * kWidth<T>);
       }
     }
   }
@@ -184,6 +192,20 @@ HWY_NOINLINE bool prepare_tile(const ScanBlock<T>& in, std::int64_t tokens, cons
   bool in_range = !in.zero_order && in.B_lanes == nullptr;
   for (T lane : lanes) in_range = in_range && lane >= 0 && lane <= in.largest_step;
   return in_range;
+}
+
+// The decays of a strip's states whose rates begin at in.rate + first.
+template <bool kPlain, class T, int K>
+HWY_INLINE void strip_decays(const ScanBlock<T>& in, std::int64_t first, const Vec<T>* dt, Vec<T> (&a)[K]) {
+  Vec<T> rate[K];
+#pragma GCC unroll 8
+  for (int i = 0; i < K; ++i) rate[i] = load(in.rate + first + i / kVectors * kBlock + i % kVectors * kWidth<T>);
+  if constexpr (kPlain) {
+    decays_in_range(dt, rate, a);
+  } else {
+#pragma GCC unroll 8
+    for (int i = 0; i < K; ++i) a[i] = decay<T>(dt[i % kVectors], rate[i]);
+  }
 }
 
 // One token of a strip.
@@ -202,12 +224,9 @@ HWY_INLINE void advance(const ScanBlock<T>& in, std::int64_t n, StripToken<T>& t
   static_assert(kPlain || kCount == 1);
   const std::int64_t first = n * kBlock + token.column;
   Vec<T> a[K], x[K], k[K], state[K];
+  strip_decays<kPlain>(in, first, token.dt, a);
   // All loads before the stores: the compiler must take a store for one into B or C.
   if constexpr (kPlain) {
-    Vec<T> rate[K];
-#pragma GCC unroll 8
-    for (int i = 0; i < K; ++i) rate[i] = load(in.rate + first + i / kVectors * kBlock + i % kVectors * kWidth<T>);
-    decays_in_range(token.dt, rate, a);
 #pragma GCC unroll 8
     for (int i = 0; i < K; ++i) {
       x[i] = hn::Mul(token.dx[i % kVectors], set(token.B[n + i / kVectors]));
@@ -217,9 +236,7 @@ HWY_INLINE void advance(const ScanBlock<T>& in, std::int64_t n, StripToken<T>& t
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const std::int64_t at = first + v * kWidth<T>;
-      const Vec<T> dt = token.dt[v];
-      a[v] = decay<T>(dt, load(in.rate + at));
-      x[v] = in.zero_order ? hn::Mul(token.dx[v], phi(exponent<T>(dt, load(in.A + at)))) : token.dx[v];
+      x[v] = in.zero_order ? hn::Mul(token.dx[v], phi(exponent<T>(token.dt[v], load(in.A + at)))) : token.dx[v];
       x[v] = hn::Mul(x[v], in.B_lanes ? load(in.B_lanes + at) : set(token.B[n]));
       k[v] = in.C_lanes ? load(in.C_lanes + at) : set(token.C[n]);
     }
@@ -234,14 +251,14 @@ HWY_INLINE void advance(const ScanBlock<T>& in, std::int64_t n, StripToken<T>& t
     token.y[i % kVectors] = fma(k[i], state[i], token.y[i % kVectors]);
   }
 #pragma GCC unroll 4
-  for (int j = 0; j < kCount; ++j) observer.states(n + j, a + j * kVectors, state + j * kVectors);
+  for (int j = 0; j < kCount; ++j) observer.states(n + j, state + j * kVectors);
 }
 
 // Runs a tile from the state h. A Sink takes what a pass wants of it:
-//   kKeepsStates                          the state after token t goes behind that before it, N·kBlock further on
-//   begin(t, column).states(n, a, state)  kVectors vectors of decays and new states
-//   output(t, column, y)                  one vector of Σ C·h
-//   next                                  rows to fetch meanwhile
+//   kKeepsStates                       the state after token t goes behind that before it, N·kBlock further on
+//   begin(t, column).states(n, state)  kVectors vectors of new states
+//   output(t, column, y)               one vector of Σ C·h
+//   next                               rows to fetch meanwhile
 // kPlain: prepare_tile allowed it. Both paths give the same bits.
 template <class T, bool kPlain, class Sink>
 HWY_NOINLINE void run_tile(const ScanBlock<T>& in, std::int64_t tokens, const ScanTile<T>& tile, T* h_first,
