@@ -11,6 +11,7 @@
 namespace stepwell::bench {
 
 std::vector<Case> matmul_cases();
+std::vector<Case> delta_cases();   // the gated delta family
 std::vector<Case> mamba_cases();   // selective scan and short convolution
 std::vector<Case> vector_cases();  // elementwise functions and norms
 
