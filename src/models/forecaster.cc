@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "models/backbone.h"
 #include "models/format.h"
@@ -33,10 +35,18 @@ class Forecaster : public Model {
   std::int64_t vocab_size() const override { return 0; }
   std::int64_t input_width() const override { return config_.channels; }
   std::int64_t output_width() const override { return config_.channels; }
+  std::span<const ChannelScale> scales() const override { return config_.scales; }
 
   Config config() const override {
     Config c = new_config(type());
     c.set("channels", config_.channels);
+    Config::Array mean, deviation;
+    for (const ChannelScale& scale : config_.scales) {
+      mean.emplace_back(scale.mean);
+      deviation.emplace_back(scale.deviation);
+    }
+    c.set("mean", std::move(mean));
+    c.set("deviation", std::move(deviation));
     backbone_.write(c);
     return c;
   }
@@ -61,6 +71,26 @@ class Forecaster : public Model {
   layers::Parameter *in_proj_ = nullptr, *in_proj_bias_ = nullptr, *out_proj_ = nullptr, *out_proj_bias_ = nullptr;
 };
 
+// config.json's arrays `mean` and `deviation`, both or neither.
+std::vector<ChannelScale> read_scales(const Config& config) {
+  const auto numbers = [&](const char* key) {
+    std::vector<double> values;
+    const Config* array = config.find(key);
+    if (!array) return values;
+    for (const Config& value : array->as_array(key)) values.push_back(value.as_double(key));
+    return values;
+  };
+  const std::vector<double> mean = numbers("mean"), deviation = numbers("deviation");
+  if (mean.size() != deviation.size()) {
+    fail(ErrorCode::Config, kForecaster,
+         "mean has " + std::to_string(mean.size()) + " values and deviation " + std::to_string(deviation.size()) +
+             ", expected one each for every channel");
+  }
+  std::vector<ChannelScale> scales;
+  for (std::size_t i = 0; i < mean.size(); ++i) scales.push_back({mean[i], deviation[i]});
+  return scales;
+}
+
 }  // namespace
 
 ForecasterConfig ForecasterConfig::read(const Config& config) {
@@ -68,6 +98,9 @@ ForecasterConfig ForecasterConfig::read(const Config& config) {
   ForecasterConfig c;
   check_kind(reader, kForecaster);
   c.channels = reader.integer("channels", c.channels, 1, 1 << 20);
+  reader.ignore("mean");
+  reader.ignore("deviation");
+  c.scales = read_scales(config);
   c.backbone = Backbone::read(reader);
   reader.finish();
   return c;
@@ -76,7 +109,17 @@ ForecasterConfig ForecasterConfig::read(const Config& config) {
 std::unique_ptr<Model> make_forecaster(const ForecasterConfig& config, const Rng& rng) {
   STEPWELL_CHECK(config.channels >= 1, kForecaster,
                  "channels = " + std::to_string(config.channels) + ", expected at least 1");
-  return std::make_unique<Forecaster>(config, rng);
+  ForecasterConfig complete = config;
+  if (complete.scales.empty()) complete.scales.resize(static_cast<std::size_t>(config.channels));
+  STEPWELL_CHECK(static_cast<std::int64_t>(complete.scales.size()) == config.channels, kForecaster,
+                 std::to_string(complete.scales.size()) + " means and deviations for " +
+                     std::to_string(config.channels) + " channels");
+  for (const auto& [mean, deviation] : complete.scales) {
+    STEPWELL_CHECK(std::isfinite(mean) && std::isfinite(deviation) && deviation > 0, kForecaster,
+                   "mean " + std::to_string(mean) + " and deviation " + std::to_string(deviation) +
+                       ", expected finite numbers and a deviation above 0");
+  }
+  return std::make_unique<Forecaster>(complete, rng);
 }
 
 }  // namespace stepwell::models

@@ -32,7 +32,8 @@ struct Stream::Impl {
   const Model* model;
   Context* ctx;
   States states;
-  Tensor input;  // of a step: I64 [1, 1], or F32 [1, 1, channels]
+  Tensor input;         // of a step: I64 [1, 1], or F32 [1, 1, channels]
+  bool scaled = false;  // whether the series' own units are others than the model's
   std::int64_t position = 0;
   std::string fingerprint;  // of the model, once a file needs it
 
@@ -41,6 +42,8 @@ struct Stream::Impl {
 
   void check_in_place();
   void run(const Tensor& tokens, std::span<float> output);
+  void to_model(std::span<float> values) const;
+  void to_series(std::span<float> values) const;
   template <class T>
   bool accepts(std::span<const T> inputs, std::span<float> output) const;
   template <class T>
@@ -56,6 +59,7 @@ Stream::Impl::Impl(const Model& m, Context& c) : model(&m), ctx(&c) {
   }
   for (const auto& mixer : m.mixers()) states.push_back(mixer->zero_state(1));
   input = m.vocab_size() > 0 ? Tensor::zeros({1, 1}, DType::I64) : Tensor::zeros({1, 1, m.input_width()});
+  scaled = std::ranges::any_of(m.scales(), [](const ChannelScale& scale) { return scale != ChannelScale(); });
   check_in_place();
   std::vector<float> output(static_cast<std::size_t>(m.output_width()));
   run(input, output);
@@ -67,6 +71,7 @@ Stream::Impl::Impl(const Impl& other)
     : model(other.model),
       ctx(other.ctx),
       input(other.input.clone()),
+      scaled(other.scaled),
       position(other.position),
       fingerprint(other.fingerprint) {
   for (const layers::State& state : other.states) {
@@ -96,6 +101,25 @@ void Stream::Impl::check_in_place() {
   fail(ErrorCode::Internal, "Stream", "a layer did not return its state in the memory it was handed in");
 }
 
+// Vectors in the series' units into the model's, in place; and back.
+void Stream::Impl::to_model(std::span<float> values) const {
+  if (!scaled) return;
+  const auto scales = model->scales();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [mean, deviation] = scales[i % scales.size()];
+    values[i] = static_cast<float>((values[i] - mean) / deviation);
+  }
+}
+
+void Stream::Impl::to_series(std::span<float> values) const {
+  if (!scaled) return;
+  const auto scales = model->scales();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [mean, deviation] = scales[i % scales.size()];
+    values[i] = static_cast<float>(mean + deviation * values[i]);
+  }
+}
+
 // Feeds tokens [1, T(, channels)], T ≥ 1, and writes the output after the last.
 void Stream::Impl::run(const Tensor& tokens, std::span<float> output) {
   NoGrad constant;
@@ -103,6 +127,7 @@ void Stream::Impl::run(const Tensor& tokens, std::span<float> output) {
   const Variable hidden = model->hidden(*ctx, tokens, states);
   const Variable last = model->head(*ctx, hidden.value().slice(1, tokens.size(1) - 1, 1));
   std::ranges::copy(last.value().span<float>(), output.begin());
+  to_series(output);
   position += tokens.size(1);
 }
 
@@ -128,7 +153,9 @@ void Stream::Impl::prefill(std::span<const T> inputs, std::span<float> output) {
   for (std::int64_t begin = 0; begin < count; begin += kPrefillPiece) {
     const std::int64_t time = std::min(kPrefillPiece, count - begin);
     const auto piece = inputs.subspan(static_cast<std::size_t>(begin * width), static_cast<std::size_t>(time * width));
-    run(Tensor::from<T>(piece, std::is_same_v<T, float> ? Shape{1, time, width} : Shape{1, time}), output);
+    const Tensor tokens = Tensor::from<T>(piece, std::is_same_v<T, float> ? Shape{1, time, width} : Shape{1, time});
+    if constexpr (std::is_same_v<T, float>) to_model(tokens.span<float>());
+    run(tokens, output);
   }
 }
 
@@ -155,6 +182,7 @@ bool Stream::step(std::span<const float> input, std::span<float> output) noexcep
     return false;
   }
   std::ranges::copy(input, impl_->input.data<float>());
+  impl_->to_model(impl_->input.span<float>());
   impl_->run(impl_->input, output);
   return true;
 }

@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::int64_t kSegment = 1024;  // values given to the model at once
 
+float scaled(double value, const models::ChannelScale& scale) {
+  return static_cast<float>((value - scale.mean) / scale.deviation);
+}
+
 }  // namespace
 
 SeriesTask::SeriesTask(std::vector<double> values, double fraction, std::int64_t length, std::uint64_t seed)
@@ -32,13 +36,19 @@ SeriesTask::SeriesTask(std::vector<double> values, double fraction, std::int64_t
   double mean = 0, variance = 0;
   for (const double x : trained) mean += x / count;
   for (const double x : trained) variance += (x - mean) * (x - mean) / count;
-  deviation_ = std::sqrt(variance);
-  if (*lowest == *highest || !(deviation_ > 0) || !std::isfinite(deviation_)) {
+  scale_ = {mean, std::sqrt(variance)};
+  if (*lowest == *highest || !(scale_.deviation > 0) || !std::isfinite(scale_.deviation)) {
     fail(ErrorCode::File, "series",
          "the values to train on run from " + std::to_string(*lowest) + " to " + std::to_string(*highest) +
              ", expected more than one value and a finite variance");
   }
-  for (const double x : raw_) values_.push_back(static_cast<float>((x - mean) / deviation_));
+  for (std::size_t i = 0; i < trained_; ++i) values_.push_back(scaled(raw_[i], scale_));
+}
+
+void SeriesTask::complete(Config& model) const {
+  Task::complete(model);
+  model.set("mean", Config::Array{scale_.mean});
+  model.set("deviation", Config::Array{scale_.deviation});
 }
 
 Variable SeriesTask::loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
@@ -58,20 +68,25 @@ Figures SeriesTask::evaluate(Context& ctx, const models::Model& model, std::int6
   const auto held_out = static_cast<std::int64_t>(raw_.size() - trained_) - 1;  // values with one before them
   const std::int64_t count = most == 0 ? held_out : std::min(held_out, most);
   if (count < 1) return {};
+  STEPWELL_CHECK(model.scales().size() == 1, "series",
+                 "a " + std::string(model.type()) + " of " + std::to_string(model.scales().size()) +
+                     " channels, expected a forecaster of one");
   NoGrad no_grad;
   models::States states;
+  const models::ChannelScale scale = model.scales().front();
+  const double variance = scale.deviation * scale.deviation;
   double squares = 0, persistence = 0;
   for (std::int64_t begin = 0; begin < count; begin += kSegment) {
     const std::int64_t n = std::min(kSegment, count - begin);
-    const float* at = values_.data() + trained_ + begin;
-    const Tensor input = Tensor::from(std::span<const float>(at, static_cast<std::size_t>(n)), {1, n, 1});
-    const Tensor target = Tensor::from(std::span<const float>(at + 1, static_cast<std::size_t>(n)), {1, n, 1});
-    const Variable loss = mse_loss(ctx, model.forward(ctx, input, states), target);
-    squares += loss.value().at(0) * static_cast<double>(n) * deviation_ * deviation_;
+    const double* at = raw_.data() + trained_ + begin;
+    const Tensor input = Tensor::empty({1, n, 1}), target = Tensor::empty({1, n, 1});
     for (std::int64_t t = 0; t < n; ++t) {
-      const double* raw = raw_.data() + trained_ + begin + t;
-      persistence += (raw[1] - raw[0]) * (raw[1] - raw[0]);
+      input.data<float>()[t] = scaled(at[t], scale);
+      target.data<float>()[t] = scaled(at[t + 1], scale);
+      persistence += (at[t + 1] - at[t]) * (at[t + 1] - at[t]);
     }
+    const Variable loss = mse_loss(ctx, model.forward(ctx, input, states), target);
+    squares += loss.value().at(0) * static_cast<double>(n) * variance;
   }
   const auto total = static_cast<double>(count);
   return {{"mse", squares / total}, {"persistence", persistence / total}, {"values", total}};

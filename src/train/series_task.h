@@ -8,8 +8,8 @@
 
 namespace stepwell::train {
 
-// Next-value prediction on one series. The model sees values shifted and scaled to mean 0 and variance 1 over the part
-// trained on, the first (1 − fraction) of the series. Figures: mse and persistence (the mean square error of predicting
+// Next-value prediction on one series. The model is trained on values shifted and scaled to mean 0 and variance 1 over
+// the first (1 − fraction) of the series, and keeps that scale; any model is evaluated with its own. Figures: mse and persistence (the mean square error of predicting
 // the value before), in the series' own units, values.
 class SeriesTask : public Task {
  public:
@@ -17,6 +17,7 @@ class SeriesTask : public Task {
   SeriesTask(std::vector<double> values, double fraction, std::int64_t length, std::uint64_t seed);
 
   std::string_view model_type() const override { return "forecaster"; }
+  void complete(Config& model) const override;
   Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
                 const Rng* dropout_rng) const override;
   Figures evaluate(Context& ctx, const models::Model& model, std::int64_t most) const override;
@@ -27,7 +28,7 @@ class SeriesTask : public Task {
   std::vector<double> raw_;
   std::vector<float> values_;  // shifted and scaled
   std::size_t trained_;        // how many are trained on
-  double deviation_ = 1;
+  models::ChannelScale scale_;
   std::int64_t length_;
   Rng windows_;
 };

@@ -46,7 +46,7 @@ std::unique_ptr<models::Model> new_model(const Recipe& recipe, const Task& task)
          "type is " + config.find("type")->as_string("type") + ", expected " + std::string(task.model_type()) +
              " for these data (it need not be given)");
   }
-  config.set("type", std::string(task.model_type()));
+  task.complete(config);
   return models::make_model(config, Rng(static_cast<std::uint64_t>(recipe.seed)).stream("model"));
 }
 

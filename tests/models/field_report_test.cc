@@ -264,8 +264,8 @@ std::int64_t training_memory(std::int64_t width, std::int64_t layers, std::int64
   return meter.peak();
 }
 
-// 16 layers of width 512 on 16 sequences of 512 tokens train in 4 GB. What a layer and a token add is measured at a size
-// that takes no time.
+// 16 layers of width 512 on 16 sequences of 512 tokens train in 4 GB. What a layer and a token add is measured at a
+// size that takes no time.
 TEST(FieldReport, P36_TrainingMemoryIsLinearAndSmall) {
   constexpr std::int64_t kWidth = 512, kFew = 128, kMany = 256;
   const auto one_few = static_cast<double>(training_memory(kWidth, 1, kFew));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/models/model.h"
 
+#include <cmath>
 #include <set>
 
 #include "stepwell/simd/isa.h"
@@ -80,6 +81,24 @@ TEST(Model, RefusesUnknownConfigurations) {
   EXPECT_THROW(models::make_model(with("mixer_options.d_stat", 2), Rng(1)), Error);
   EXPECT_THROW(models::make_model({}, Rng(1)), Error);
   EXPECT_THROW(models::make_causal_lm({.backbone = {.layers = 0}}, Rng(1)), Error);
+}
+
+TEST(Forecaster, ItsScalesAreInItsConfiguration) {
+  models::ForecasterConfig config{
+      .backbone = small_backbone("mamba"), .channels = 2, .scales = {{0.1, 1e-300}, {-7, 2}}};
+  const Config written = models::make_forecaster(config, Rng(1))->config();
+  EXPECT_EQ(models::ForecasterConfig::read(written).scales, config.scales);
+  EXPECT_EQ(small_forecaster()->scales().size(), 2u);
+  EXPECT_EQ(small_forecaster()->scales()[1], models::ChannelScale());
+  EXPECT_TRUE(small_lm()->scales().empty());
+  for (const std::vector<models::ChannelScale>& wrong :
+       {std::vector<models::ChannelScale>{{0, 1}}, {{0, 1}, {0, 0}}, {{0, 1}, {0, -1}}, {{0, 1}, {INFINITY, 1}}}) {
+    config.scales = wrong;
+    EXPECT_THROW(models::make_forecaster(config, Rng(1)), Error);
+  }
+  Config uneven = written;
+  uneven.set("mean", Config::Array{0.5});
+  EXPECT_THROW(models::make_model(uneven, Rng(1)), Error);
 }
 
 TEST(Model, RefusesWrongInputs) {

@@ -44,6 +44,31 @@ TEST_P(EveryStream, StepsEqualOneCall) {
   }
 }
 
+// A series' own units go in and come out; the model sees them scaled.
+TEST_P(EveryStream, ValuesOfASeriesAreInItsOwnUnits) {
+  const std::vector<models::ChannelScale> scales = {{100, 4}, {-2, 0.25}};
+  const auto model =
+      models::make_forecaster({.backbone = small_backbone(GetParam()), .channels = 2, .scales = scales}, Rng(3));
+  Stream plain(*forecaster, ctx), series(*model, ctx), prefilled(*model, ctx);
+  const Tensor x = random_series({9, 2}, "x"), own = x.clone();
+  for (std::size_t i = 0; i < 18; ++i) {
+    own.span<float>()[i] = static_cast<float>(scales[i % 2].mean + scales[i % 2].deviation * own.span<float>()[i]);
+  }
+  std::vector<float> expected(2), output(2), last(2);
+  for (std::int64_t t = 0; t < 9; ++t) {
+    ASSERT_TRUE(plain.step(x.slice(0, t, 1).span<const float>(), expected));
+    ASSERT_TRUE(series.step(own.slice(0, t, 1).span<const float>(), output));
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_NEAR((output[i] - scales[i].mean) / scales[i].deviation, expected[i], 1e-4);
+    }
+  }
+  prefilled.prefill(own.span<const float>(), last);
+  EXPECT_TRUE(same_bits(last, output));
+  Stream copy = series.clone();
+  ASSERT_TRUE(copy.step(last, expected) && prefilled.step(last, output));
+  EXPECT_TRUE(same_bits(output, expected));
+}
+
 TEST_P(EveryStream, PrefillEqualsSteps) {
   const Tensor ids = random_ids(1, 1100, "x");
   Stream stepped(*lm, ctx), fed(*lm, ctx);

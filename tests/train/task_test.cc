@@ -10,6 +10,10 @@
 
 #include "stepwell/autograd/functions.h"
 #include "stepwell/core/error.h"
+#include "stepwell/models/causal_lm.h"
+#include "stepwell/models/forecaster.h"
+#include "stepwell/models/stream.h"
+#include "stepwell/train/series.h"
 #include "stepwell/train/text.h"
 
 #include "tests/train/scratch_folder.h"
@@ -18,9 +22,9 @@
 namespace stepwell::train {
 namespace {
 
-std::unique_ptr<models::Model> tiny_model(const char* type) {
+std::unique_ptr<models::Model> tiny_model(const Task& task) {
   Config config;
-  config.set("type", type);
+  task.complete(config);
   config.set("width", 6);
   config.set_path("mixer_options.init", "active");
   return models::make_model(config, Rng(3));
@@ -60,11 +64,11 @@ TEST(TextTask, DrawsWindowsByNumber) {
   const ScratchFolder scratch;
   scratch.write("text", small_text());
   const auto task = make_task(small_recipe(scratch.path("text"), 1));
-  expect_windows_do_not_depend_on_grouping(*task, *tiny_model("causal_lm"));
+  expect_windows_do_not_depend_on_grouping(*task, *tiny_model(*task));
 }
 
 TEST(TextTask, CountsBitsAlongWholeDocuments) {
-  const auto model = tiny_model("causal_lm");
+  const auto model = models::make_causal_lm({.backbone = {.width = 6}}, Rng(3));
   Context ctx = Context::serial();
   const std::string document = small_text().substr(0, 2500);  // three segments
   const Tensor input = Tensor::empty({1, 2500}, DType::I64), target = Tensor::empty({2500}, DType::I64);
@@ -89,7 +93,7 @@ TEST(TextTask, EvaluatesAnEqualShareOfEveryDocument) {
   Recipe recipe = small_recipe(scratch.path(""), 1);
   recipe.hold_out = "held-*";
   const auto task = make_task(recipe);
-  const auto model = tiny_model("causal_lm");
+  const auto model = tiny_model(*task);
   Context ctx = Context::serial();
   const Figures all = task->evaluate(ctx, *model, 0), some = task->evaluate(ctx, *model, 200);
   EXPECT_EQ(all.at(0).first, "bits_per_byte");
@@ -119,13 +123,13 @@ TEST(TextTask, ChangedDataHaveAnotherFingerprint) {
 TEST(SeriesTask, DrawsWindowsByNumber) {
   const ScratchFolder scratch;
   const auto task = make_task(series_recipe(scratch, 100));
-  expect_windows_do_not_depend_on_grouping(*task, *tiny_model("forecaster"));
+  expect_windows_do_not_depend_on_grouping(*task, *tiny_model(*task));
 }
 
 TEST(SeriesTask, MeasuresInTheSeriesOwnUnits) {
   const ScratchFolder scratch;
   const auto task = make_task(series_recipe(scratch, 4000));
-  const auto model = tiny_model("forecaster");
+  const auto model = tiny_model(*task);
   for (layers::Parameter* p : model->parameters()) {  // predicts the mean, whatever it sees
     if (p->name == "out_proj.weight") p->set(Tensor::zeros(p->value.shape()));
   }
@@ -138,6 +142,34 @@ TEST(SeriesTask, MeasuresInTheSeriesOwnUnits) {
   EXPECT_EQ(task->evaluate(ctx, *model, 10).at(2).second, 10);
 }
 
+// What a model folder holds is enough to predict: a stream fed with the series' values makes the errors that were
+// measured, and a model of another scale is measured with its own.
+TEST(SeriesTask, AModelKeepsTheSeriesUnits) {
+  const ScratchFolder scratch;
+  const auto task = make_task(series_recipe(scratch, 400));
+  models::save_model(*tiny_model(*task), scratch.path("model"));
+  const auto model = models::load_model(scratch.path("model"));
+  Context ctx = Context::serial();
+  const double measured = task->evaluate(ctx, *model, 0).at(0).second;
+  const std::vector<double> values = read_csv_column(scratch.path("data.csv"), "x");
+  models::Stream stream(*model, ctx);
+  double squares = 0, values_squared = 0;
+  for (std::size_t t = 300; t + 1 < values.size(); ++t) {
+    const auto value = static_cast<float>(values[t]);
+    float next = 0;
+    ASSERT_TRUE(stream.step(std::span(&value, 1), std::span(&next, 1)));
+    squares += (next - values[t + 1]) * (next - values[t + 1]);
+    values_squared += values[t + 1] * values[t + 1];
+  }
+  EXPECT_NEAR(squares / 99, measured, 1e-4 * measured);
+
+  const auto bare = models::make_forecaster({.backbone = {.width = 6}}, Rng(3));
+  for (layers::Parameter* p : bare->parameters()) {  // predicts 0
+    if (p->name == "out_proj.weight") p->set(Tensor::zeros(p->value.shape()));
+  }
+  EXPECT_NEAR(task->evaluate(ctx, *bare, 0).at(0).second, values_squared / 99, 1e-4 * values_squared / 99);
+}
+
 TEST(SeriesTask, RefusesTooLittleAndConstantData) {
   const ScratchFolder scratch;
   EXPECT_THROW(make_task(series_recipe(scratch, 10)), Error);
@@ -146,7 +178,8 @@ TEST(SeriesTask, RefusesTooLittleAndConstantData) {
   scratch.write("data.csv", "x\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n");
   EXPECT_THROW(make_task(recipe), Error);
   Context ctx = Context::serial();
-  EXPECT_TRUE(make_task(series_recipe(scratch, 20, 0))->evaluate(ctx, *tiny_model("forecaster"), 0).empty());
+  const auto task = make_task(series_recipe(scratch, 20, 0));
+  EXPECT_TRUE(task->evaluate(ctx, *tiny_model(*task), 0).empty());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,12 @@ struct BackboneConfig {
   double dropout = 0;  // on each block's output, in training
 };
 
+// How a channel of a series comes to a model: as (value − mean) / deviation.
+struct ChannelScale {
+  double mean = 0, deviation = 1;
+  bool operator==(const ChannelScale&) const = default;
+};
+
 // What a stream and a trainer see of a model: immutable after loading, shared by streams.
 class Model : public layers::Module {
  public:
@@ -36,6 +43,9 @@ class Model : public layers::Module {
   virtual std::int64_t vocab_size() const = 0;    // token ids run from 0 to it; 0: the input is a series of vectors
   virtual std::int64_t input_width() const = 0;   // 1 token id, or the channels of a series
   virtual std::int64_t output_width() const = 0;  // logits, or channels
+  // Of a series, one per channel: what the model was trained on. forward() takes and gives scaled values, a Stream the
+  // series' own.
+  virtual std::span<const ChannelScale> scales() const { return {}; }
 
   // input: I64 ids [B, T] (CausalLM) or [B, T, channels] in the model's dtype (Forecaster) → [B, T, output_width()].
   // `states` in/out, one per layer; empty States: zero, and the outgoing states are put there. Padded positions are

@@ -12,7 +12,7 @@
 namespace stepwell::models {
 
 // One sequence fed token by token in constant memory. A stream refers to its model and context, which must outlive it;
-// one thread at a time.
+// one thread at a time. Values of a series, in and out, are in its own units (Model::scales()).
 class Stream {
  public:
   // Opens at position 0 with zero state and runs a step for nothing, which allocates all that steps will ever need.

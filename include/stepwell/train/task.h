@@ -27,6 +27,8 @@ class Task {
   virtual ~Task() = default;
 
   virtual std::string_view model_type() const = 0;
+  // Adds to a model's configuration what the data decide.
+  virtual void complete(Config& model) const { model.set("type", std::string(model_type())); }
   // Mean loss over windows first … first+count−1.
   virtual Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
                         const Rng* dropout_rng) const = 0;
