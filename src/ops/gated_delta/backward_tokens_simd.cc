@@ -10,13 +10,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace stepwell::ops::HWY_NAMESPACE {
 
-// Channels that are taken together.
+// Channels that are taken together: NV vectors, at most two.
 template <class T>
-inline constexpr int kChannelVectors = kPanelVectors<T>;
-template <class T>
-inline constexpr std::int64_t kStripChannels = kChannelVectors<T> * kWidth<T>;
-template <class T>
-using ChannelStrip = Vec<T>[kChannelVectors<T>];
+inline constexpr std::int64_t kMostChannels = 2 * kWidth<T>;
+template <class T, int NV>
+using ChannelStrip = Vec<T>[NV];
 
 // The gradients of the scores of a chunk: read_ij = dL/d(q_i·k_j), erase_ij = dL/d(e_i·k_j), both [16, 16], times
 // exp(G_i − G_j) where a head has one decay; and what the pairs (i, j) give to the log decays between them.
@@ -56,80 +54,80 @@ void score_gradients(T scale, const ChunkFactors<T>& f, const ColumnSums<T>& sum
 // What a strip of channels needs of the pairs of tokens, [tokens, strip].
 template <class T>
 struct StripSums {
-  T q[16 * kStripChannels<T>], e[16 * kStripChannels<T>];  // Σ_{j<i} of the scores' gradients times decayed keys
-  T k[16 * kStripChannels<T>];                             // Σ_{i>j} of them times decayed queries and erase vectors
-  T g[16 * kStripChannels<T>];                             // to the log decays
-  T keys[16 * 16 * kStripChannels<T>];                     // [i, j] k_j decayed up to token i
-  T through[16 * kStripChannels<T>];                       // what states pass to the log decays
+  T q[16 * kMostChannels<T>], e[16 * kMostChannels<T>];  // Σ_{j<i} of the scores' gradients times decayed keys
+  T k[16 * kMostChannels<T>];                            // Σ_{i>j} of them times decayed queries and erase vectors
+  T g[16 * kMostChannels<T>];                            // to the log decays
+  T keys[16 * 16 * kMostChannels<T>];                    // [i, j] k_j decayed up to token i
+  T through[16 * kMostChannels<T>];                      // what states pass to the log decays
 };
 
-template <class T>
-HWY_INLINE void load_strip(const T* from, ChannelStrip<T>& to) {
+template <class T, int NV>
+HWY_INLINE void load_strip(const T* from, ChannelStrip<T, NV>& to) {
 #pragma GCC unroll 2
-  for (int v = 0; v < kChannelVectors<T>; ++v) to[v] = load(from + v * kWidth<T>);
+  for (int v = 0; v < NV; ++v) to[v] = load(from + v * kWidth<T>);
 }
-template <class T>
-HWY_INLINE void store_strip(const ChannelStrip<T>& from, T* to) {
+template <class T, int NV>
+HWY_INLINE void store_strip(const ChannelStrip<T, NV>& from, T* to) {
 #pragma GCC unroll 2
-  for (int v = 0; v < kChannelVectors<T>; ++v) store<T>(from[v], to + v * kWidth<T>);
+  for (int v = 0; v < NV; ++v) store<T>(from[v], to + v * kWidth<T>);
 }
 
 // Sums over the tokens before each: decayed keys times the gradients of scores.
-template <class T, bool kChannels, bool kErase>
+template <class T, int NV, bool kChannels, bool kErase>
 HWY_INLINE void sums_before(const ChunkFactors<T>& f, std::int64_t d, const ScoreGradients<T>& scores,
                             StripSums<T>& out) {
-  constexpr std::int64_t C = kStripChannels<T>;
+  constexpr std::int64_t C = NV * kWidth<T>;
   for (std::int64_t i = 0; i < f.tokens; ++i) {
-    ChannelStrip<T> q, e, alpha, key;
+    ChannelStrip<T, NV> q, e, alpha, key;
 #pragma GCC unroll 2
-    for (int v = 0; v < kChannelVectors<T>; ++v) q[v] = e[v] = alpha[v] = zero<T>();
-    if constexpr (kChannels) load_strip(f.alpha + i * f.Kp + d, alpha);
+    for (int v = 0; v < NV; ++v) q[v] = e[v] = alpha[v] = zero<T>();
+    if constexpr (kChannels) load_strip<T, NV>(f.alpha + i * f.Kp + d, alpha);
     for (std::int64_t j = 0; j < i; ++j) {
       const Vec<T> read = set(scores.read[i * 16 + j]), erase = kErase ? set(scores.erase[i * 16 + j]) : zero<T>();
       if constexpr (kChannels) {
-        load_strip(out.keys + ((i - 1) * 16 + j) * C, key);
+        load_strip<T, NV>(out.keys + ((i - 1) * 16 + j) * C, key);
 #pragma GCC unroll 2
-        for (int v = 0; v < kChannelVectors<T>; ++v) key[v] = hn::Mul(alpha[v], key[v]);
-        store_strip<T>(key, out.keys + (i * 16 + j) * C);
+        for (int v = 0; v < NV; ++v) key[v] = hn::Mul(alpha[v], key[v]);
+        store_strip<T, NV>(key, out.keys + (i * 16 + j) * C);
       } else {
-        load_strip(f.k + j * f.Kp + d, key);
+        load_strip<T, NV>(f.k + j * f.Kp + d, key);
       }
 #pragma GCC unroll 2
-      for (int v = 0; v < kChannelVectors<T>; ++v) {
+      for (int v = 0; v < NV; ++v) {
         q[v] = fma(read, key[v], q[v]);
         if constexpr (kErase) e[v] = fma(erase, key[v], e[v]);
       }
     }
     if constexpr (kChannels) {
-      load_strip(f.k + i * f.Kp + d, key);
-      store_strip<T>(key, out.keys + (i * 16 + i) * C);
+      load_strip<T, NV>(f.k + i * f.Kp + d, key);
+      store_strip<T, NV>(key, out.keys + (i * 16 + i) * C);
     }
-    store_strip<T>(q, out.q + i * C);
-    store_strip<T>(e, out.e + i * C);
+    store_strip<T, NV>(q, out.q + i * C);
+    store_strip<T, NV>(e, out.e + i * C);
   }
 }
 
 // Sums over the tokens after each; and, decays per channel, what pairs give to the decays between them: the keys
 // decayed to just before a token times what arrives from it and later ones. Nothing is subtracted, so that a gradient
 // is accurate however strong the decay.
-template <class T, bool kChannels, bool kErase>
+template <class T, int NV, bool kChannels, bool kErase>
 HWY_INLINE void sums_after(const ChunkFactors<T>& f, std::int64_t d, const ScoreGradients<T>& scores,
                            StripSums<T>& out) {
-  constexpr std::int64_t C = kStripChannels<T>;
+  constexpr std::int64_t C = NV * kWidth<T>;
   for (std::int64_t j = 0; j < f.tokens; ++j) {
     for (std::int64_t l = 0; l < C; l += kWidth<T>) store<T>(zero<T>(), out.k + j * C + l);
   }
   for (std::int64_t i = f.tokens - 1; i >= 0; --i) {
-    ChannelStrip<T> q, e, alpha, g;
-    load_strip(f.q + i * f.Kp + d, q);
-    if constexpr (kErase) load_strip(f.e + i * f.Kp + d, e);
-    if constexpr (kChannels) load_strip(f.alpha + i * f.Kp + d, alpha);
+    ChannelStrip<T, NV> q, e, alpha, g;
+    load_strip<T, NV>(f.q + i * f.Kp + d, q);
+    if constexpr (kErase) load_strip<T, NV>(f.e + i * f.Kp + d, e);
+    if constexpr (kChannels) load_strip<T, NV>(f.alpha + i * f.Kp + d, alpha);
 #pragma GCC unroll 2
-    for (int v = 0; v < kChannelVectors<T>; ++v) g[v] = zero<T>();
+    for (int v = 0; v < NV; ++v) g[v] = zero<T>();
     for (std::int64_t j = 0; j < i; ++j) {
       const Vec<T> read = set(scores.read[i * 16 + j]), erase = kErase ? set(scores.erase[i * 16 + j]) : zero<T>();
 #pragma GCC unroll 2
-      for (int v = 0; v < kChannelVectors<T>; ++v) {
+      for (int v = 0; v < NV; ++v) {
         T* at = out.k + j * C + v * kWidth<T>;
         Vec<T> sum = fma(read, q[v], load(at));
         if constexpr (kErase) sum = fma(erase, e[v], sum);
@@ -140,7 +138,7 @@ HWY_INLINE void sums_after(const ChunkFactors<T>& f, std::int64_t d, const Score
         store<T>(sum, at);
       }
     }
-    if constexpr (kChannels) store_strip<T>(g, out.g + i * C);
+    if constexpr (kChannels) store_strip<T, NV>(g, out.g + i * C);
   }
 }
 
@@ -152,13 +150,14 @@ struct DecayLanes {
 };
 
 // The strip's gradients, added to the outputs.
-template <class T, bool kChannels, bool kErase>
+template <class T, int NV, bool kChannels, bool kErase>
 HWY_INLINE void finish_strip(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, std::int64_t d,
                              const ScoreGradients<T>& scores, const ColumnSums<T>& sums, StripSums<T>& strip,
                              const ChunkGradients<T>& out, DecayLanes<T>& lanes) {
-  constexpr std::int64_t C = kStripChannels<T>;
+  constexpr std::int64_t C = NV * kWidth<T>;
   const std::int64_t n = f.tokens, Kp = f.Kp;
   const Vec<T> scale = set(head.scale);
+  const auto so_far = [&](const T* at) HWY_ATTR { return out.adds ? load(at) : zero<T>(); };
   for (std::int64_t l = 0; l < C; l += kWidth<T>) {
     const std::int64_t channel = d + l;
     const auto alpha = [&](std::int64_t t)
@@ -212,10 +211,10 @@ HWY_INLINE void finish_strip(const DeltaHead<T>& head, std::int64_t first, const
     for (std::int64_t t = 0; t < n; ++t) {
       const std::int64_t at = t * Kp + channel;
       const Vec<T> q = load(f.q + at), k = load(f.k + at), own = set(scores.read[t * 16 + t]);
-      if (out.q) store<T>(hn::Add(load(out.q + at), fma(own, k, load(strip.q + t * C + l))), out.q + at);
+      if (out.q) store<T>(hn::Add(so_far(out.q + at), fma(own, k, load(strip.q + t * C + l))), out.q + at);
       if constexpr (kErase) {
         const Vec<T> e = load(strip.e + t * C + l);
-        if (out.b) store<T>(fma(k, e, load(out.b + at)), out.b + at);
+        if (out.b) store<T>(fma(k, e, so_far(out.b + at)), out.b + at);
       }
       if (out.k) {
         Vec<T> sum = fma(own, q, load(strip.k + t * C + l));
@@ -224,10 +223,10 @@ HWY_INLINE void finish_strip(const DeltaHead<T>& head, std::int64_t first, const
           const Vec<T> b = head.b.channels ? load_part(row + channel, head.K - channel) : set(*row);
           sum = fma(b, load(strip.e + t * C + l), sum);
         }
-        store<T>(hn::Add(load(out.k + at), sum), out.k + at);
+        store<T>(hn::Add(so_far(out.k + at), sum), out.k + at);
       }
       if constexpr (kChannels) {
-        if (out.g) store<T>(hn::Add(load(out.g + at), hn::Add(load(strip.g + t * C + l), earlier)), out.g + at);
+        if (out.g) store<T>(hn::Add(so_far(out.g + at), hn::Add(load(strip.g + t * C + l), earlier)), out.g + at);
         earlier = hn::Add(earlier, load(strip.through + t * C + l));
       }
     }
@@ -242,17 +241,23 @@ void chunk_gradients_of(const DeltaHead<T>& head, std::int64_t first, const Chun
   auto& lanes = *scratch.allocate<DecayLanes<T>>(1);
   score_gradients(head.scale, f, sums, scores);
   if (!kChannels) lanes = DecayLanes<T>{};
-  for (std::int64_t d = 0; d < f.Kp; d += kStripChannels<T>) {
-    sums_before<T, kChannels, kErase>(f, d, scores, strip);
-    sums_after<T, kChannels, kErase>(f, d, scores, strip);
-    finish_strip<T, kChannels, kErase>(head, first, f, d, scores, sums, strip, out, lanes);
+  const auto run = [&]<int NV>(std::int64_t d) {
+    sums_before<T, NV, kChannels, kErase>(f, d, scores, strip);
+    sums_after<T, NV, kChannels, kErase>(f, d, scores, strip);
+    finish_strip<T, NV, kChannels, kErase>(head, first, f, d, scores, sums, strip, out, lanes);
+  };
+  constexpr std::int64_t kPair = 2 * kWidth<T>;
+  std::int64_t d = 0;
+  for (; d + kPair <= f.Kp; d += kPair) run.template operator()<2>(d);
+  if constexpr (kPair > 16) {
+    if (d < f.Kp) run.template operator()<1>(d);
   }
   if (kChannels || !out.g) return;
   T later = sum16(lanes.state, 16), written[16];
   for (std::int64_t t = 0; t < f.tokens; ++t) written[t] = sum16(lanes.write + t * 16, 16);
   for (std::int64_t t = f.tokens - 1; t >= 0; --t) {
     later += sum16(lanes.read + t * 16, 16);
-    out.g[t] += scores.decay[t] + later;
+    out.g[t] = (out.adds ? out.g[t] : T(0)) + (scores.decay[t] + later);
   }
   T earlier = 0;
   for (std::int64_t t = 0; t < f.tokens; ++t) {

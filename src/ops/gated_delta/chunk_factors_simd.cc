@@ -4,7 +4,7 @@
 #define HWY_TARGET_INCLUDE "ops/gated_delta/chunk_factors_simd.cc"
 #include "hwy/foreach_target.h"
 
-#include "ops/column_block/panel_product-inl.h"
+#include "ops/column_block/tile_product-inl.h"
 #include "ops/gated_delta/chunk_simd.h"
 #include "ops/gated_delta/prepare-inl.h"
 
@@ -91,19 +91,33 @@ struct PairSums {
   }
 };
 
+// Sixteen rows of 16 lanes, each folded 8, 4, 2, 1 (simd/reduce-inl.h), to the lanes of sums[0…15]; `columns` [16, 16].
+template <class T>
+HWY_INLINE void fold_block(const T* rows, T* columns) {
+  transpose_block(rows, 16, columns, 16);
+#pragma GCC unroll 4
+  for (int half = 8; half > 0; half /= 2) {
+    for (std::int64_t i = 0; i < half * 16; i += kWidth<T>) {
+      store<T>(hn::Add(load(columns + i), load(columns + half * 16 + i)), columns + i);
+    }
+  }
+}
+
 // Scores inside block rows first … first+n−1, decays per channel. `keys` [16, Kp]: keys decayed up to the row at hand.
 template <class T, bool kErase>
 void diagonal_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, std::int64_t first, std::int64_t n, T* keys) {
   const std::int64_t Kp = f.Kp;
+  HWY_ALIGN T read[16 * 16] = {}, erase[16 * 16] = {}, columns[16 * 16];  // the lanes of a row's sums
+  const auto keep = [&](std::int64_t j, const PairSums<T, kErase>& sums) HWY_ATTR {
+#pragma GCC unroll 16
+    for (int l = 0; l < sums.read.kVectors; ++l) {
+      store<T>(sums.read.v[l], read + j * 16 + l * kWidth<T>);
+      if constexpr (kErase) store<T>(sums.erase.v[l], erase + j * 16 + l * kWidth<T>);
+    }
+  };
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t row = (first + i) * Kp;
     const T *q = f.q + row, *e = kErase ? f.e + row : nullptr, *alpha = f.alpha + row;
-    T *scores = f.scores + (first + i) * f.score_row + first, *erase_scores = nullptr;
-    if constexpr (kErase) erase_scores = f.erase_scores + (first + i) * f.score_row + first;
-    const auto finish = [&](std::int64_t j, const PairSums<T, kErase>& sums) HWY_ATTR {
-      scores[j] = head.scale * fold_lanes(sums.read);
-      if constexpr (kErase) erase_scores[j] = -fold_lanes(sums.erase);
-    };
     std::int64_t j = 0;
     for (; j + 2 <= i; j += 2) {
       T* key = keys + j * Kp;
@@ -120,8 +134,8 @@ void diagonal_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, std::in
           next.add(l, k1, x, y);
         }
       }
-      finish(j, sums);
-      finish(j + 1, next);
+      keep(j, sums);
+      keep(j + 1, next);
     }
     // The last of an odd number of keys, and the token's own, which is not decayed.
     PairSums<T, kErase> sums, own;
@@ -141,8 +155,17 @@ void diagonal_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, std::in
         own.add(l, k1, x, y);
       }
     }
-    if (j < i) finish(j, sums);
-    finish(i, own);
+    if (j < i) keep(j, sums);
+    keep(i, own);
+    // What lies beyond the diagonal is nobody's.
+    const std::int64_t at = (first + i) * f.score_row + first;
+    fold_block(read, columns);
+    for (std::int64_t c = 0; c < 16; c += kWidth<T>) {
+      store<T>(hn::Mul(set(head.scale), load(columns + c)), f.scores + at + c);
+    }
+    if constexpr (!kErase) continue;
+    fold_block(erase, columns);
+    for (std::int64_t c = 0; c < 16; c += kWidth<T>) store<T>(hn::Neg(load(columns + c)), f.erase_scores + at + c);
   }
 }
 
@@ -191,11 +214,10 @@ void distant_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, Arena& s
     }
     for (std::int64_t m = 0; m < p; ++m) {
       T* panel = panels + m * 16 * Kp;
-      panel_product<T>({rows, Kp, 1, panel, Kp, nullptr, 0, f.scores + first * f.score_row + m * 16, f.score_row}, n);
+      const std::int64_t at = first * f.score_row + m * 16;
+      tile_product<T>({rows, Kp, 1, panel, 16, Kp, nullptr, 0, f.scores + at, f.score_row}, n, 16);
       if (f.erases) {
-        panel_product<T>(
-            {rows + n * Kp, Kp, 1, panel, Kp, nullptr, 0, f.erase_scores + first * f.score_row + m * 16, f.score_row},
-            n);
+        tile_product<T>({rows + n * Kp, Kp, 1, panel, 16, Kp, nullptr, 0, f.erase_scores + at, f.score_row}, n, 16);
       }
       for (std::int64_t d = 0; d < Kp; ++d) {
         const Vec<T> decay = set(between[d]);
@@ -215,9 +237,9 @@ void head_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, Arena& scra
   for (std::int64_t first = 0; first < f.tokens; first += 16) {
     token_panel(f.k + first * Kp, std::min<std::int64_t>(16, f.tokens - first), Kp, panel);
     const std::int64_t at = first * row + first, rows = f.tokens - first;
-    panel_product<T>({f.q + first * Kp, Kp, 1, panel, Kp, nullptr, 0, f.scores + at, row}, rows);
+    tile_product<T>({f.q + first * Kp, Kp, 1, panel, 16, Kp, nullptr, 0, f.scores + at, row}, rows, 16);
     if (f.erases) {
-      panel_product<T>({f.e + first * Kp, Kp, 1, panel, Kp, nullptr, 0, f.erase_scores + at, row}, rows);
+      tile_product<T>({f.e + first * Kp, Kp, 1, panel, 16, Kp, nullptr, 0, f.erase_scores + at, row}, rows, 16);
     }
   }
   T* decays = scratch.allocate<T>(row);  // from token j to the one at hand
@@ -244,6 +266,8 @@ void chunk_factors_t(const DeltaHead<T>& head, std::int64_t first, const ChunkFa
   if (f.erases) load_erase(head, first, f);
   load_decays(head, first, f);
   decay_keys(head, f);
+  if (f.write_panel) token_panel(f.write, f.tokens, f.Kp, f.write_panel);
+  if (f.erase_panel) token_panel(f.read + f.tokens * f.Kp, f.tokens, f.Kp, f.erase_panel);
   if (!f.channel_decays) return head_scores(head, f, scratch);
   T* keys = scratch.allocate<T>(16 * f.Kp);
   for (std::int64_t row = 0; row < f.tokens; row += 16) {

@@ -28,18 +28,18 @@ void span_forward_t(const SpanForward<T>& work, Arena& scratch) {
       if (head.w) rows.w.data = head.w.row(first);
       T* R = outputs + n * 16;
       std::fill_n(outputs, n * 16, T(0));
-      load_columns<T>(rows.v, n, column, head.V, R);
+      load_columns<T>(rows.v, n, column, 16, head.V, R);
       if (head.w) {
-        load_write_gates(rows, n, column, gates);
+        load_write_gates(rows, n, column, 16, gates);
         multiply(gates, R, n * 16, R);
       }
-      panel_product<T>({f.read, f.Kp, 1, S, K, outputs, 16, outputs, 16}, f.erases ? 2 * n : n);
-      if (f.erases) solve_residuals(f, R);
+      tile_product<T>({f.read, f.Kp, 1, S, 16, K, outputs, 16, outputs, 16}, f.erases ? 2 * n : n, 16);
+      if (f.erases) solve_residuals(f, 16, R);
       if (work.o) {
-        read_residuals(f, R, outputs);
-        store_columns<T>(outputs, {work.o.row(first), work.o.stride}, n, column, head.V);
+        read_residuals(f, 16, R, outputs);
+        store_columns<T>(outputs, {work.o.row(first), work.o.stride}, n, column, 16, head.V);
       }
-      advance_state(f, K, S, R, S);
+      tile_product<T>({f.write, 1, f.Kp, R, 16, n, S, 16, S, 16, f.decay}, K, 16);
     }
   }
 }

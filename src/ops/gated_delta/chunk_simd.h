@@ -30,28 +30,30 @@ template <class T>
 struct ChunkFactors {
   std::int64_t tokens = 0, Kp = 0, score_row = 0;
   bool erases = false, channel_decays = false;
-  T* q = nullptr;                              // [n, Kp] after l2norm
-  T* k = nullptr;                              // [n, Kp]
-  T* e = nullptr;                              // [n, Kp] b⊙k; null: nothing is erased, as are the others below
-  T* alpha = nullptr;                          // [n, Kp], or [n] where a head has one decay
-  T *q_factor = nullptr, *k_factor = nullptr;  // [n] of l2norm
-  T* read = nullptr;                           // [2n, Kp] Q, then −Ē
-  T* write = nullptr;                          // [n, Kp] K̃
-  T* decay = nullptr;                          // [Kp] exp(G_n)
-  T* scores = nullptr;                         // [n, score_row] A
-  T* erase_scores = nullptr;                   // [n, score_row] −T
+  T* q = nullptr;                                    // [n, Kp] after l2norm
+  T* k = nullptr;                                    // [n, Kp]
+  T* e = nullptr;                                    // [n, Kp] b⊙k; null where nothing is erased
+  T* alpha = nullptr;                                // [n, Kp], or [n] where a head has one decay
+  T *q_factor = nullptr, *k_factor = nullptr;        // [n] of l2norm
+  T* read = nullptr;                                 // [2n, Kp] Q, then −Ē
+  T* write = nullptr;                                // [n, Kp] K̃
+  T* decay = nullptr;                                // [Kp] exp(G_n)
+  T* scores = nullptr;                               // [n, score_row] A
+  T* erase_scores = nullptr;                         // [n, score_row] −T; null where nothing is erased
+  T *write_panel = nullptr, *erase_panel = nullptr;  // [Kp, 16 tokens] K̃ and −Ē for the backward pass, n ≤ 16
 };
 
 // Where the factors of a head's span lie in a buffer of size() numbers.
 struct FactorLayout {
   std::int64_t Kp, chunk;
-  bool erases, channel_decays;
+  bool erases, channel_decays, panels;
 
   std::int64_t chunks(std::int64_t tokens) const { return (tokens + chunk - 1) / chunk; }
   std::int64_t size() const { return chunks(kSpan) * chunk_size(); }
   std::int64_t chunk_size() const {
-    const std::int64_t vectors = 4 + (erases ? 2 : 0) + (channel_decays ? 1 : 0), scores = erases ? 2 : 1;
-    return vectors * chunk * Kp + scores * chunk * round_up_16(chunk) + Kp + 3 * round_up_16(chunk);
+    const std::int64_t vectors = 4 + (erases ? 2 : 0) + (channel_decays ? 1 : 0), kinds = erases ? 2 : 1;
+    return vectors * chunk * Kp + kinds * chunk * round_up_16(chunk) + Kp + 3 * round_up_16(chunk) +
+           (panels ? kinds * 16 * Kp : 0);
   }
   // Chunk c of a span of `tokens` tokens.
   template <class T>
@@ -73,10 +75,11 @@ struct FactorLayout {
     f.alpha = take(channel_decays ? f.tokens * Kp : f.score_row);
     f.q_factor = take(f.score_row);
     f.k_factor = take(f.score_row);
-    if (erases) {
-      f.e = take(f.tokens * Kp);
-      f.erase_scores = take(f.tokens * f.score_row);
-    }
+    if (panels) f.write_panel = take(16 * Kp);
+    if (!erases) return f;
+    f.e = take(f.tokens * Kp);
+    f.erase_scores = take(f.tokens * f.score_row);
+    if (panels) f.erase_panel = take(16 * Kp);
     return f;
   }
 };
@@ -120,14 +123,19 @@ struct SumsLayout {
   std::int64_t Kp, chunk;
   bool erases;
 
-  std::int64_t chunk_size() const { return (erases ? 3 : 2) * chunk * Kp + Kp + (erases ? 2 : 1) * chunk * 16; }
-  std::int64_t size() const { return kSpan / chunk * chunk_size(); }
+  // Numbers of a chunk of n tokens.
+  std::int64_t chunk_size(std::int64_t n) const { return (erases ? 3 : 2) * n * Kp + Kp + (erases ? 2 : 1) * n * 16; }
+  std::int64_t size() const { return kSpan / chunk * chunk_size(chunk); }
   // The sums of chunk c, which has n tokens.
   template <class T>
-  ColumnSums<T> at(T* data, std::int64_t c, std::int64_t n) const {
-    data += c * chunk_size();
+  T* data(T* sums, std::int64_t c) const {
+    return sums + c * chunk_size(chunk);
+  }
+  template <class T>
+  ColumnSums<T> at(T* sums, std::int64_t c, std::int64_t n) const {
+    T* first = data(sums, c);
     const std::int64_t kinds = erases ? 2 : 1;
-    return {data, data + kinds * n * Kp, data + (kinds + 1) * n * Kp, data + ((kinds + 1) * n + 1) * Kp};
+    return {first, first + kinds * n * Kp, first + (kinds + 1) * n * Kp, first + ((kinds + 1) * n + 1) * Kp};
   }
 };
 
@@ -138,18 +146,26 @@ inline constexpr std::int64_t kBackwardChunk = 16;
 template <class T>
 struct SpanBackward : SpanColumns<T> {
   const T* state;              // [units, K, 16] before the span
-  T* lam;                      // [units, K, 16] in/out: gradient of the state after the span → before it
+  T* lam;                      // [16·units, Kp] in/out: gradient of the state after the span → before it, transposed
   HeadRows<const T> grad_o;    // null: 0
   HeadRows<T> grad_v, grad_w;  // null: not wanted
-  T* sums;                     // [SumsLayout::size()]
+  T* sums;                     // [SumsLayout::size()] written
 };
 void span_backward(const SpanBackward<float>& work, Arena& scratch);
 void span_backward(const SpanBackward<double>& work, Arena& scratch);
 
-// Gradients of the tokens of a chunk, added to; rows of Kp. g [n] where a head has one decay. Null: not wanted.
+// Between a packed state [units, K, 16] and its transpose [16·units, Kp], zeros beyond K there.
+void transpose_state(const float* packed, std::int64_t units, std::int64_t K, float* transposed);
+void transpose_state(const double* packed, std::int64_t units, std::int64_t K, double* transposed);
+void restore_state(const float* transposed, std::int64_t units, std::int64_t K, float* packed);
+void restore_state(const double* transposed, std::int64_t units, std::int64_t K, double* packed);
+
+// Gradients of the tokens of a chunk, written or added to; rows of Kp. g [n] where a head has one decay. Null: not
+// wanted.
 template <class T>
 struct ChunkGradients {
   T *q, *k, *b, *g;
+  bool adds;
 };
 // From the sums over columns to the gradients of q̂, k̂, b and log decay.
 void chunk_gradients(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& factors,

@@ -28,7 +28,7 @@ class ChunkedForm {
         o_(o),
         checkpoints_(checkpoints),
         largest_norm_(largest_norm),
-        work_(in, segments, chunk),
+        work_(in, segments, chunk, false),
         HV_(in.v.extent[1]) {}
 
   void run(Context& ctx) {

@@ -10,12 +10,12 @@ namespace stepwell::ops {
 template <class T>
 class SpanWork {
  public:
-  SpanWork(const GatedDeltaInputs<T>& in, const Segments& segments, std::int64_t chunk)
+  SpanWork(const GatedDeltaInputs<T>& in, const Segments& segments, std::int64_t chunk, bool backward)
       : in_(in), segments_(segments), HV_(in.v.extent[1]), H_(in.q.extent[1]) {
     const auto of_keys = [&](const View<const T, 3>& gate) { return !gate || gate.extent[1] == H_; };
     factor_heads_ = of_keys(in.g) && of_keys(in.b) ? H_ : HV_;
     const std::int64_t K = in.q.extent[2];
-    layout_ = {round_up_16(K), std::min(chunk, kSpan), static_cast<bool>(in.b), in.g && in.g.extent[2] > 1};
+    layout_ = {round_up_16(K), std::min(chunk, kSpan), static_cast<bool>(in.b), in.g && in.g.extent[2] > 1, backward};
   }
 
   // Sequences taken together: enough for every thread, few enough that scratch does not grow with the batch.

@@ -21,13 +21,14 @@ class BackwardPass {
         grad_o_(grad_o),
         grad_state_(grad_state),
         out_(out),
-        work_(in, segments, kBackwardChunk),
+        work_(in, segments, kBackwardChunk, true),
         H_(in.q.extent[1]),
         HV_(in.v.extent[1]),
         K_(in.q.extent[2]),
         Kp_(work_.layout().Kp),
         sums_layout_{Kp_, kBackwardChunk, work_.layout().erases},
-        state_size_(checkpoints.extent[1] * K_ * kStateUnit) {}
+        units_(checkpoints.extent[1]),
+        lam_size_(units_ * kStateUnit * Kp_) {}
 
   void run(Context& ctx) {
     FlushToZero mode;
@@ -35,7 +36,7 @@ class BackwardPass {
     Arena& scratch = ctx.scratch();
     factors_ = scratch.allocate<T>(wave * work_.factor_heads() * work_.layout().size());
     sums_ = scratch.allocate<T>(wave * HV_ * sums_layout_.size());
-    lam_ = scratch.allocate<T>(wave * HV_ * state_size_);
+    lam_ = scratch.allocate<T>(wave * HV_ * lam_size_);
     gates_ = scratch.allocate<T>(wave * gate_heads * 2 * Kp_);
     totals_ = scratch.allocate<T>(gate_heads * 2 * Kp_);
     std::fill_n(totals_, gate_heads * 2 * Kp_, T(0));
@@ -50,11 +51,11 @@ class BackwardPass {
     const std::int64_t gate_sums = in_.g.extent[1] * 2 * Kp_;
     std::fill_n(gates_, count * gate_sums, T(0));
     ctx.parallel_for(count * HV_, [&](std::int64_t task, Arena&) {
-      T* lam = lam_ + task * state_size_;
+      T* lam = lam_ + task * lam_size_;
       if (grad_state_) {
-        std::copy_n(grad_state_.row(first * HV_ + task), state_size_, lam);
+        transpose_state(grad_state_.row(first * HV_ + task), units_, K_, lam);
       } else {
-        std::fill_n(lam, state_size_, T(0));
+        std::fill_n(lam, lam_size_, T(0));
       }
     });
     for (std::int64_t round = 0; round < rounds; ++round) {
@@ -76,7 +77,7 @@ class BackwardPass {
       });
     }
     for (std::int64_t task = 0; task < count * HV_ && out_.state; ++task) {
-      std::copy_n(lam_ + task * state_size_, state_size_, out_.state.row(first * HV_ + task));
+      restore_state(lam_ + task * lam_size_, units_, K_, out_.state.row(first * HV_ + task));
     }
     for (std::int64_t w = 0; w < count; ++w) add_sums(gates_ + w * gate_sums, gate_sums, totals_);
   }
@@ -97,11 +98,11 @@ class BackwardPass {
     SpanBackward<T> work;
     work.head = delta_head(in_, token, j);
     work.tokens = work_.tokens(s, span);
-    work.units = checkpoints_.extent[1];
+    work.units = units_;
     work.layout = work_.layout();
     work.factors = factors(w, work_.factors_of(j));
     work.state = checkpoints_.row(checkpoint_row(segments_, HV_, s, span, j));
-    work.lam = lam_ + (w * HV_ + j) * state_size_;
+    work.lam = lam_ + (w * HV_ + j) * lam_size_;
     work.grad_o = rows(grad_o_, token, j);
     work.grad_v = rows(out_.v, token, j);
     work.grad_w = rows(out_.w, token, j);
@@ -115,16 +116,17 @@ class BackwardPass {
   void run_tokens(std::int64_t w, std::int64_t s, std::int64_t span, std::int64_t h, Arena& scratch) const {
     const std::int64_t n = work_.tokens(s, span), G = HV_ / H_, size = kBackwardChunk * Kp_;
     const bool shared = work_.factor_heads() == H_;
-    if (shared) {
-      for (std::int64_t j = h * G + 1; j < (h + 1) * G; ++j) add_sums(sums(w, j), sums_layout_.size(), sums(w, h * G));
-    }
     T* buffer = scratch.allocate<T>(4 * size);
     for (std::int64_t c = work_.layout().chunks(n) - 1; c >= 0; --c) {
       const std::int64_t token = work_.first_token(s, span) + c * kBackwardChunk;
       const ChunkGradients<T> gradients{buffer, buffer + size, out_.b ? buffer + 2 * size : nullptr,
-                                        wants_decay() ? buffer + 3 * size : nullptr};
-      std::fill_n(buffer, 4 * size, T(0));
-      ChunkFactors<T> f;
+                                        wants_decay() ? buffer + 3 * size : nullptr, !shared};
+      ChunkFactors<T> f = work_.layout().at(factors(w, work_.factors_of(h * G)), c, n);
+      if (!shared) std::fill_n(buffer, 4 * size, T(0));
+      for (std::int64_t j = h * G + 1; shared && j < (h + 1) * G; ++j) {
+        add_sums(sums_layout_.data(sums(w, j), c), sums_layout_.chunk_size(f.tokens),
+                 sums_layout_.data(sums(w, h * G), c));
+      }
       for (std::int64_t j = h * G; j < (shared ? h * G + 1 : (h + 1) * G); ++j) {
         f = work_.layout().at(factors(w, work_.factors_of(j)), c, n);
         const ColumnSums<T> of_columns = sums_layout_.at(sums(w, j), c, f.tokens);
@@ -179,7 +181,7 @@ class BackwardPass {
   const SpanWork<T> work_;
   std::int64_t H_, HV_, K_, Kp_;
   SumsLayout sums_layout_;
-  std::int64_t state_size_;
+  std::int64_t units_, lam_size_;
   T *factors_ = nullptr, *sums_ = nullptr, *lam_ = nullptr, *gates_ = nullptr, *totals_ = nullptr;
 };
 
