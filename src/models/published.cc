@@ -161,7 +161,8 @@ PublishedModel read_published(const Config& config, const layers::NamedTensors& 
   std::string fault;  // beside those that set_named_parameters finds
   if (own.tie_embeddings && holds(renamed_tensors, kHead)) {
     const Tensor head = find_tensor(renamed_tensors, kHead), embeddings = find_tensor(renamed_tensors, kEmbeddings);
-    if (head.shape() != embeddings.shape() || !head.to(dtype).same_bits(embeddings.to(dtype))) {
+    if (!embeddings.defined() || head.shape() != embeddings.shape() ||
+        !head.to(dtype).same_bits(embeddings.to(dtype))) {
       fault = std::string(kHead) + " is another tensor than the embedding, to which config.json ties it";
     }
     std::erase_if(renamed_tensors, [](const auto& named) { return named.first == kHead; });

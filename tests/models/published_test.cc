@@ -99,6 +99,9 @@ TEST_F(Published, P46_HeadsPresentAndAbsentTiedAndUntied) {
   with_head.back().second = other;
   EXPECT_NE(fault(kHuggingFace, with_head).find("lm_head.weight is another tensor than the embedding"),
             std::string::npos);
+  std::erase_if(with_head, [](const auto& named) { return named.first == "backbone.embeddings.weight"; });
+  const std::string alone = fault(kHuggingFace, with_head);
+  EXPECT_NE(alone.find("backbone.embeddings.weight [256, 12] is missing"), std::string::npos) << alone;
 
   const NamedTensors apart = std::as_const(*untied).named_parameters();
   expect_same(*load(with(kHuggingFace, "tie_word_embeddings", false), apart), *untied);
