@@ -23,7 +23,8 @@ using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this targ
 
 // out[r,c] = scale·start[r,c] + Σ_k a[r,k]·b[k,c]
 //
-// Shapes  a[r,k] at a[r·a_row + k·a_step]; b, start and out with contiguous columns.
+// Shapes  a[r,k] at a[r·a_row + k·a_step]; b, start and out by panels of 16 contiguous columns, which lie b_panel (of b)
+//         and out_panel (of the others) apart.
 // Range   start null: 0; a scale of rows, of columns or none; out may be start.
 // Order   each element is one chain of fused multiply-adds in increasing k.
 template <class T>
@@ -37,6 +38,7 @@ struct TileProduct {
   T* out;
   std::int64_t out_row;
   const T *row_scale = nullptr, *column_scale = nullptr;
+  std::int64_t b_panel = 16, out_panel = 16;
 };
 
 // Most rows of a tile V vectors wide: the accumulators, V vectors of b and one of a fit the registers.
@@ -53,6 +55,14 @@ template <class T, int V, int R>
 HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::int64_t column) {
   // A pointer for every three rows: the others are reached by x86's base + index·scale.
   constexpr int kGroups = (R + 2) / 3;
+  // Where the vectors of a row lie.
+  std::int64_t in_b[V], in_out[V];
+#pragma GCC unroll 2
+  for (int v = 0; v < V; ++v) {
+    const std::int64_t panel = (column + v * kWidth<T>) / 16, at = (column + v * kWidth<T>) % 16;
+    in_b[v] = panel * p.b_panel + at;
+    in_out[v] = panel * p.out_panel + at;
+  }
   Vec<T> acc[R][V];
   if (p.start == nullptr) {
 #pragma GCC unroll 16
@@ -61,11 +71,11 @@ HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::i
       for (int v = 0; v < V; ++v) acc[r][v] = zero<T>();
     }
   } else {
-    const T* start = p.start + row * p.start_row + column;
+    const T* start = p.start + row * p.start_row;
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) acc[r][v] = load(start + r * p.start_row + v * kWidth<T>);
+      for (int v = 0; v < V; ++v) acc[r][v] = load(start + r * p.start_row + in_out[v]);
     }
   }
   if (p.row_scale) {
@@ -88,12 +98,16 @@ HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::i
 #pragma GCC unroll 6
   for (int g = 0; g < kGroups; ++g) a[g] = p.a + (row + 3 * g) * p.a_row;
   const std::int64_t a_row = p.a_row, a_step = p.a_step, b_step = p.b_step;
-  const T* b = p.b + column;
+  const T* b[V];
+#pragma GCC unroll 2
+  for (int v = 0; v < V; ++v) b[v] = p.b + in_b[v];
   for (std::int64_t k = p.depth; k > 0; --k) {
     Vec<T> y[V];
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) y[v] = load(b + v * kWidth<T>);
-    b += b_step;
+    for (int v = 0; v < V; ++v) {
+      y[v] = load(b[v]);
+      b[v] += b_step;
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const Vec<T> z = set(a[r / 3][r % 3 * a_row]);
@@ -103,11 +117,11 @@ HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::i
 #pragma GCC unroll 6
     for (int g = 0; g < kGroups; ++g) a[g] += a_step;
   }
-  T* out = p.out + row * p.out_row + column;
+  T* out = p.out + row * p.out_row;
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) store<T>(acc[r][v], out + r * p.out_row + v * kWidth<T>);
+    for (int v = 0; v < V; ++v) store<T>(acc[r][v], out + r * p.out_row + in_out[v]);
   }
 }
 

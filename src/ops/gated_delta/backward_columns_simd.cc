@@ -23,6 +23,7 @@ struct BlockBuffers {
   T* gradients;  // [2·16, width] of a chunk: dO, then X
   T* states;     // [kSpanChunks, width, Kp] before each chunk
   T* by_column;  // [width, 16 tokens]
+  T* rows;       // [2·16, width]
   T* w_lanes;    // [kSpan, 16] partial sums of a head's one write gate
 
   T* state(std::int64_t c) const { return states + c * width * Kp; }
@@ -51,9 +52,11 @@ HWY_INLINE void tokens_to_columns(const T* by_token, std::int64_t width, T* by_c
   for (std::int64_t c = 0; c < width; c += 16) transpose_block(by_token + c, width, by_column + c * 16, 16);
 }
 
-// next = exp(G_n)⊙S + RᵀK̃, transposed.
+// next = exp(G_n)⊙S + RᵀK̃, transposed. `buffer` [n, width] is scratch.
 template <class T>
-HWY_INLINE void advance_block(const ChunkFactors<T>& f, std::int64_t width, const T* S, const T* R, T* next) {
+HWY_INLINE void advance_block(const ChunkFactors<T>& f, std::int64_t width, const T* S, const T* R, T* buffer,
+                              T* next) {
+  R = scaled_rows(R, f.write_scale, f.tokens, width, buffer);
   tile_product<T>({R, 1, width, f.write, f.Kp, f.tokens, S, f.Kp, next, f.Kp, nullptr, f.decay}, width, f.Kp);
 }
 
@@ -66,17 +69,16 @@ void replay_block(const SpanBackward<T>& work, const BlockBuffers<T>& b) {
   } else {
     std::copy_n(b.v, work.tokens * width, b.residuals);
   }
-  HWY_ALIGN T erased[16 * 32];
   for (std::int64_t c = 0; c < chunks; ++c) {
-    const ChunkFactors<T> f = work.layout.at(work.factors, c, work.tokens);
+    const ChunkFactors<T> f = work.chunk(c);
     T* R = b.residuals + c * kBackwardChunk * width;
     if (f.erases) {
       tile_product<T>({b.state(c), f.Kp, 1, f.erase_panel, 16, f.Kp, nullptr, 0, b.by_column, 16}, width, 16);
-      columns_to_tokens(b.by_column, width, erased);
-      add(erased, f.tokens * width, R);
+      columns_to_tokens(b.by_column, width, b.rows);
+      add_rows(b.rows, f.read_scale ? f.read_scale + f.tokens : nullptr, f.tokens, width, R);
       solve_residuals(f, width, R);
     }
-    if (c + 1 < chunks) advance_block(f, width, b.state(c), R, b.state(c + 1));
+    if (c + 1 < chunks) advance_block(f, width, b.state(c), R, b.rows, b.state(c + 1));
   }
 }
 
@@ -161,7 +163,7 @@ void unwind_block(const SpanBackward<T>& work, std::int64_t column, T* lam, cons
   const std::int64_t Kp = b.Kp, width = b.width;
   const SumsLayout sums_layout{Kp, kBackwardChunk, work.layout.erases};
   for (std::int64_t c = work.layout.chunks(work.tokens) - 1; c >= 0; --c) {
-    const ChunkFactors<T> f = work.layout.at(work.factors, c, work.tokens);
+    const ChunkFactors<T> f = work.chunk(c);
     const ColumnSums<T> sums = sums_layout.at(work.sums, c, f.tokens);
     const auto sum_start = [&](const T* so_far) { return column == 0 ? nullptr : so_far; };
     const std::int64_t first = c * kBackwardChunk, n = f.tokens, rows = f.erases ? 2 * n : n;
@@ -175,6 +177,7 @@ void unwind_block(const SpanBackward<T>& work, std::int64_t column, T* lam, cons
     } else {
       std::fill_n(dO, n * width, T(0));
     }
+    if (f.write_scale) scale_rows(X, f.write_scale, n, width, X);
     solve_gradients(f, width, dO, X);
     value_gradients(work, first, n, column, X, b);
     tile_product<T>({dO, width, 1, S, Kp, width, sum_start(sums.read), Kp, sums.read, Kp}, rows, Kp);
@@ -182,7 +185,8 @@ void unwind_block(const SpanBackward<T>& work, std::int64_t column, T* lam, cons
     add_overlap(S, lam, width, Kp, sum_start(sums.overlap), sums.overlap);
     tokens_to_columns(R, width, b.by_column);
     tile_product<T>({dO, width, 1, b.by_column, 16, width, sum_start(sums.scores), 16, sums.scores, 16}, rows, 16);
-    tile_product<T>({dO, 1, width, f.read, Kp, rows, lam, Kp, lam, Kp, nullptr, f.decay}, width, Kp);
+    const T* read = scaled_rows(dO, f.read_scale, rows, width, b.rows);
+    tile_product<T>({read, 1, width, f.read, Kp, rows, lam, Kp, lam, Kp, nullptr, f.decay}, width, Kp);
   }
 }
 
@@ -199,6 +203,7 @@ void span_backward_t(const SpanBackward<T>& work, Arena& scratch) {
   b.gradients = scratch.allocate<T>(2 * kBackwardChunk * widest);
   b.states = scratch.allocate<T>(kSpanChunks * widest * Kp);
   b.by_column = scratch.allocate<T>(widest * 16);
+  b.rows = scratch.allocate<T>(2 * kBackwardChunk * widest);
   b.w_lanes = scratch.allocate<T>(kSpan * 16);
   std::fill_n(b.w_lanes, kSpan * 16, T(0));
   // What is transposed beyond the last token.
@@ -206,10 +211,15 @@ void span_backward_t(const SpanBackward<T>& work, Arena& scratch) {
   for (std::int64_t unit = 0; unit < work.units; unit += 2) {
     const std::int64_t column = unit * 16, count = std::min<std::int64_t>(2, work.units - unit);
     b.width = count * 16;
+    fetch_columns<const T>(work.grad_o, 0, work.tokens, column, b.width);
     load_columns<T>(head.v, work.tokens, column, b.width, head.V, b.v);
     if (head.w) load_write_gates(head, work.tokens, column, b.width, b.w);
     transpose_units(work.state + unit * K * 16, count, K, Kp, b.states);
+    fetch_columns<T>(work.grad_v, 0, work.tokens, column, b.width);
+    if (head.w.channels) fetch_columns<T>(work.grad_w, 0, work.tokens, column, b.width);
     replay_block(work, b);
+    fetch_columns<const T>(head.v, 0, work.tokens, column + b.width, b.width);
+    if (head.w.channels) fetch_columns<const T>(head.w, 0, work.tokens, column + b.width, b.width);
     unwind_block(work, column, work.lam + column * Kp, b);
   }
   if (!work.grad_w || head.w.channels) return;

@@ -22,11 +22,14 @@ template <class T>
 struct ScoreGradients {
   T read[16 * 16], erase[16 * 16];
   T decay[16];
+  T b[16];  // erase gates, where factors have no e
 };
 
 template <class T>
-void score_gradients(T scale, const ChunkFactors<T>& f, const ColumnSums<T>& sums, ScoreGradients<T>& out) {
+void score_gradients(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, const ColumnSums<T>& sums,
+                     ScoreGradients<T>& out) {
   const std::int64_t n = f.tokens;
+  for (std::int64_t t = 0; t < n && f.erases && !f.e; ++t) out.b[t] = *head.b.row(first + t);
   T factor[16], crossing[16] = {};
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j <= i; ++j) {
@@ -35,7 +38,7 @@ void score_gradients(T scale, const ChunkFactors<T>& f, const ColumnSums<T>& sum
       } else {
         factor[j] = j == i ? T(1) : factor[j] * f.alpha[i];
       }
-      out.read[i * 16 + j] = scale * sums.scores[i * 16 + j] * factor[j];
+      out.read[i * 16 + j] = head.scale * sums.scores[i * 16 + j] * factor[j];
       if (f.erases) out.erase[i * 16 + j] = -sums.scores[(n + i) * 16 + j] * factor[j];
     }
   }
@@ -49,6 +52,14 @@ void score_gradients(T scale, const ChunkFactors<T>& f, const ColumnSums<T>& sum
       out.decay[i] += crossing[j];
     }
   }
+}
+
+// b⊙k of token t.
+template <class T>
+HWY_INLINE Vec<T> erase_vector(const ChunkFactors<T>& f, const ScoreGradients<T>& scores, std::int64_t t,
+                               std::int64_t channel) {
+  const std::int64_t at = t * f.Kp + channel;
+  return f.e ? load(f.e + at) : hn::Mul(set(scores.b[t]), load(f.k + at));
 }
 
 // What a strip of channels needs of the pairs of tokens, [tokens, strip].
@@ -120,7 +131,10 @@ HWY_INLINE void sums_after(const ChunkFactors<T>& f, std::int64_t d, const Score
   for (std::int64_t i = f.tokens - 1; i >= 0; --i) {
     ChannelStrip<T, NV> q, e, alpha, g;
     load_strip<T, NV>(f.q + i * f.Kp + d, q);
-    if constexpr (kErase) load_strip<T, NV>(f.e + i * f.Kp + d, e);
+    if constexpr (kErase) {
+#pragma GCC unroll 2
+      for (int v = 0; v < NV; ++v) e[v] = erase_vector(f, scores, i, d + v * kWidth<T>);
+    }
     if constexpr (kChannels) load_strip<T, NV>(f.alpha + i * f.Kp + d, alpha);
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) g[v] = zero<T>();
@@ -175,7 +189,7 @@ HWY_INLINE void finish_strip(const DeltaHead<T>& head, std::int64_t first, const
         T* erased = strip.e + t * C + l;
         const Vec<T> erase = hn::Neg(hn::Mul(decay, load(sums.read + n * Kp + at)));
         store<T>(hn::Add(load(erased), erase), erased);
-        through = fma(load(f.e + at), erase, through);
+        through = fma(erase_vector(f, scores, t, channel), erase, through);
       }
       if constexpr (kChannels) {
         store<T>(through, strip.through + t * C + l);
@@ -239,7 +253,7 @@ void chunk_gradients_of(const DeltaHead<T>& head, std::int64_t first, const Chun
   auto& scores = *scratch.allocate<ScoreGradients<T>>(1);
   auto& strip = *scratch.allocate<StripSums<T>>(1);
   auto& lanes = *scratch.allocate<DecayLanes<T>>(1);
-  score_gradients(head.scale, f, sums, scores);
+  score_gradients(head, first, f, sums, scores);
   if (!kChannels) lanes = DecayLanes<T>{};
   const auto run = [&]<int NV>(std::int64_t d) {
     sums_before<T, NV, kChannels, kErase>(f, d, scores, strip);

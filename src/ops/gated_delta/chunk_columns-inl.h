@@ -37,6 +37,18 @@ HWY_INLINE void store_columns(const T* in, HeadRows<T> rows, std::int64_t n, std
   }
 }
 
+// Fetches columns that come next into the second-level cache: rows lie a whole row of the tensor apart, which hardware
+// prefetchers do not follow. May reach beyond the tensor, which does no harm.
+template <class T>
+HWY_INLINE void fetch_columns(HeadRows<T> rows, std::int64_t first, std::int64_t n, std::int64_t column,
+                              std::int64_t width) {
+  if (!rows) return;
+  for (std::int64_t t = first; t < first + n; ++t) {
+    const T* row = rows.row(t) + column;
+    for (std::int64_t c = 0; c < width; c += 64 / sizeof(T)) __builtin_prefetch(row + c, 0, 2);
+  }
+}
+
 // The write gates of a head that has them to [n, width].
 template <class T>
 HWY_INLINE void load_write_gates(const DeltaHead<T>& head, std::int64_t n, std::int64_t column, std::int64_t width,
@@ -45,14 +57,36 @@ HWY_INLINE void load_write_gates(const DeltaHead<T>& head, std::int64_t n, std::
   for (std::int64_t t = 0; t < n; ++t) std::fill_n(out + t * width, width, *head.w.row(t));
 }
 
-// x ⊙ y to out, and out += x: n numbers, a multiple of 16.
+// x ⊙ y to out: n numbers, a multiple of 16.
 template <class T>
 HWY_INLINE void multiply(const T* x, const T* y, std::int64_t n, T* out) {
   for (std::int64_t i = 0; i < n; i += kWidth<T>) store<T>(hn::Mul(load(x + i), load(y + i)), out + i);
 }
+
+// Rows of [n, width] times a factor each, to out; and added to it, where no factors are ones.
 template <class T>
-HWY_INLINE void add(const T* x, std::int64_t n, T* out) {
-  for (std::int64_t i = 0; i < n; i += kWidth<T>) store<T>(hn::Add(load(out + i), load(x + i)), out + i);
+HWY_INLINE void scale_rows(const T* x, const T* factors, std::int64_t n, std::int64_t width, T* out) {
+  for (std::int64_t t = 0; t < n; ++t) {
+    const Vec<T> factor = set(factors[t]);
+    for (std::int64_t i = t * width; i < (t + 1) * width; i += kWidth<T>)
+      store<T>(hn::Mul(factor, load(x + i)), out + i);
+  }
+}
+template <class T>
+HWY_INLINE void add_rows(const T* x, const T* factors, std::int64_t n, std::int64_t width, T* out) {
+  for (std::int64_t t = 0; t < n; ++t) {
+    const Vec<T> factor = set(factors ? factors[t] : T(1));
+    for (std::int64_t i = t * width; i < (t + 1) * width; i += kWidth<T>) {
+      store<T>(fma(factor, load(x + i), load(out + i)), out + i);
+    }
+  }
+}
+// x, or its rows scaled in `buffer`.
+template <class T>
+HWY_INLINE const T* scaled_rows(const T* x, const T* factors, std::int64_t n, std::int64_t width, T* buffer) {
+  if (factors == nullptr) return x;
+  scale_rows(x, factors, n, width, buffer);
+  return buffer;
 }
 
 // out_i += Σ_{j < i} m_ij x_j for rows i of a block, or j ≤ i; out may be x (a triangular solve: rows are finished in

@@ -53,17 +53,15 @@ void load_decays(const DeltaHead<T>& head, std::int64_t first, const ChunkFactor
   }
 }
 
-// What the tokens read, erase and write with.
+// What the tokens read, erase and write with, decays per channel.
 template <class T>
 void decay_keys(const DeltaHead<T>& head, const ChunkFactors<T>& f) {
   const Vec<T> scale = set(head.scale);
-  const auto alpha = [&](std::int64_t t, std::int64_t d)
-                         HWY_ATTR { return f.channel_decays ? load(f.alpha + t * f.Kp + d) : set(f.alpha[t]); };
   for (std::int64_t d = 0; d < f.Kp; d += kWidth<T>) {
     Vec<T> from_start = set(T(1)), to_end = set(T(1));
     for (std::int64_t t = 0; t < f.tokens; ++t) {
       const std::int64_t at = t * f.Kp + d;
-      from_start = hn::Mul(from_start, alpha(t, d));
+      from_start = hn::Mul(from_start, load(f.alpha + at));
       store<T>(hn::Mul(from_start, hn::Mul(scale, load(f.q + at))), f.read + at);
       if (f.erases) store<T>(hn::Neg(hn::Mul(from_start, load(f.e + at))), f.read + f.tokens * f.Kp + at);
     }
@@ -71,8 +69,24 @@ void decay_keys(const DeltaHead<T>& head, const ChunkFactors<T>& f) {
     for (std::int64_t t = f.tokens - 1; t >= 0; --t) {
       const std::int64_t at = t * f.Kp + d;
       store<T>(hn::Mul(to_end, load(f.k + at)), f.write + at);
-      to_end = hn::Mul(to_end, alpha(t, d));
+      to_end = hn::Mul(to_end, load(f.alpha + at));
     }
+  }
+}
+
+// The same where a head has one decay per token: factors of whole rows.
+template <class T>
+void decay_rows(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f) {
+  T from_start = 1, to_end = 1;
+  for (std::int64_t t = 0; t < f.tokens; ++t) {
+    from_start *= f.alpha[t];
+    f.read_scale[t] = head.scale * from_start;
+    if (f.erases) f.read_scale[f.tokens + t] = f.e ? -from_start : -from_start * *head.b.row(first + t);
+  }
+  std::fill_n(f.decay, f.Kp, from_start);
+  for (std::int64_t t = f.tokens - 1; t >= 0; --t) {
+    f.write_scale[t] = to_end;
+    to_end *= f.alpha[t];
   }
 }
 
@@ -229,46 +243,84 @@ void distant_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, Arena& s
   }
 }
 
-// Scores with one decay per token: plain products, times the decay from token to token.
+// Scores of undecayed keys.
 template <class T>
-void head_scores(const DeltaHead<T>& head, const ChunkFactors<T>& f, Arena& scratch) {
+void plain_scores(const ChunkFactors<T>& f, Arena& scratch) {
   const std::int64_t Kp = f.Kp, row = f.score_row;
   T* panel = scratch.allocate<T>(16 * Kp);
   for (std::int64_t first = 0; first < f.tokens; first += 16) {
     token_panel(f.k + first * Kp, std::min<std::int64_t>(16, f.tokens - first), Kp, panel);
     const std::int64_t at = first * row + first, rows = f.tokens - first;
-    tile_product<T>({f.q + first * Kp, Kp, 1, panel, 16, Kp, nullptr, 0, f.scores + at, row}, rows, 16);
-    if (f.erases) {
-      tile_product<T>({f.e + first * Kp, Kp, 1, panel, 16, Kp, nullptr, 0, f.erase_scores + at, row}, rows, 16);
-    }
+    tile_product<T>({f.q + first * Kp, Kp, 1, panel, 16, Kp, nullptr, 0, f.plain_scores + at, row}, rows, 16);
+    if (!f.erases) continue;
+    const T* erase = (f.e ? f.e : f.k) + first * Kp;
+    tile_product<T>({erase, Kp, 1, panel, 16, Kp, nullptr, 0, f.plain_erase_scores + at, row}, rows, 16);
   }
+}
+
+// Scores with one decay per token: those of undecayed keys, times the decay from token to token.
+template <class T>
+void head_scores(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, Arena& scratch) {
+  const std::int64_t row = f.score_row;
   T* decays = scratch.allocate<T>(row);  // from token j to the one at hand
   std::fill_n(decays, row, T(0));
   const Vec<T> scale = set(head.scale);
   for (std::int64_t i = 0; i < f.tokens; ++i) {
-    const Vec<T> alpha = set(f.alpha[i]);
-    T *scores = f.scores + i * row, *erase_scores = f.erases ? f.erase_scores + i * row : nullptr;
+    const Vec<T> alpha = set(f.alpha[i]), erase = set(f.erases && !f.e ? -*head.b.row(first + i) : T(-1));
+    const std::int64_t at = i * row;
     for (std::int64_t j = 0; j <= i; j += kWidth<T>) store<T>(hn::Mul(alpha, load(decays + j)), decays + j);
     decays[i] = 1;
     for (std::int64_t j = 0; j <= i; j += kWidth<T>) {
       const Vec<T> decay = load(decays + j);
-      store<T>(hn::Mul(hn::Mul(scale, decay), load(scores + j)), scores + j);
-      if (f.erases) store<T>(hn::Neg(hn::Mul(decay, load(erase_scores + j))), erase_scores + j);
+      store<T>(hn::Mul(hn::Mul(scale, decay), load(f.plain_scores + at + j)), f.scores + at + j);
+      if (!f.erases) continue;
+      store<T>(hn::Mul(hn::Mul(erase, decay), load(f.plain_erase_scores + at + j)), f.erase_scores + at + j);
     }
   }
 }
 
 template <class T>
-void chunk_factors_t(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, Arena& scratch) {
-  ArenaScope scope(scratch);
+void load_all_keys(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f) {
   load_keys(head, head.q, first, f, f.q, f.q_factor);
   load_keys(head, head.k, first, f, f.k, f.k_factor);
-  if (f.erases) load_erase(head, first, f);
-  load_decays(head, first, f);
-  decay_keys(head, f);
+  if (f.e) load_erase(head, first, f);
+}
+// The panels of what was written and read with.
+template <class T>
+void make_panels(const ChunkFactors<T>& f) {
   if (f.write_panel) token_panel(f.write, f.tokens, f.Kp, f.write_panel);
-  if (f.erase_panel) token_panel(f.read + f.tokens * f.Kp, f.tokens, f.Kp, f.erase_panel);
-  if (!f.channel_decays) return head_scores(head, f, scratch);
+  if (f.erase_panel && f.erase_panel != f.write_panel) {
+    token_panel(f.read + f.tokens * f.Kp, f.tokens, f.Kp, f.erase_panel);
+  }
+}
+
+template <class T>
+void chunk_keys_t(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, Arena& scratch) {
+  if (f.channel_decays) return;
+  ArenaScope scope(scratch);
+  load_all_keys(head, first, f);
+  make_panels(f);
+  plain_scores(f, scratch);
+}
+void chunk_keys_f32(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out, Arena& scratch) {
+  chunk_keys_t(head, first, out, scratch);
+}
+void chunk_keys_f64(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& out,
+                    Arena& scratch) {
+  chunk_keys_t(head, first, out, scratch);
+}
+
+template <class T>
+void chunk_factors_t(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, Arena& scratch) {
+  ArenaScope scope(scratch);
+  load_decays(head, first, f);
+  if (!f.channel_decays) {
+    decay_rows(head, first, f);
+    return head_scores(head, first, f, scratch);
+  }
+  load_all_keys(head, first, f);
+  decay_keys(head, f);
+  make_panels(f);
   T* keys = scratch.allocate<T>(16 * f.Kp);
   for (std::int64_t row = 0; row < f.tokens; row += 16) {
     const std::int64_t n = std::min<std::int64_t>(16, f.tokens - row);
@@ -295,9 +347,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace stepwell::ops {
 
+HWY_EXPORT(chunk_keys_f32);
+HWY_EXPORT(chunk_keys_f64);
 HWY_EXPORT(chunk_factors_f32);
 HWY_EXPORT(chunk_factors_f64);
 
+void chunk_keys(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(chunk_keys_f32)(head, first, out, scratch);
+}
+void chunk_keys(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& out, Arena& scratch) {
+  HWY_DYNAMIC_DISPATCH(chunk_keys_f64)(head, first, out, scratch);
+}
 void chunk_factors(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out, Arena& scratch) {
   HWY_DYNAMIC_DISPATCH(chunk_factors_f32)(head, first, out, scratch);
 }

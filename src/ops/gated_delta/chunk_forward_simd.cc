@@ -9,37 +9,63 @@
 HWY_BEFORE_NAMESPACE();
 namespace stepwell::ops::HWY_NAMESPACE {
 
+// One chunk over `width` columns: 16 or 32, a unit or two. `rows` [3·chunk, width] is scratch.
+template <class T>
+void chunk_forward(const SpanForward<T>& work, std::int64_t c, std::int64_t column, std::int64_t width, T* rows) {
+  const DeltaHead<T>& head = work.head;
+  const ChunkFactors<T> f = work.chunk(c);
+  const std::int64_t K = head.K, n = f.tokens, first = c * work.layout.chunk, unit = K * 16;
+  T* S = work.state + column / 16 * unit;
+  // Outputs, then values that become residuals.
+  T *O = rows, *R = rows + n * width, *buffer = rows + 2 * n * width;
+  // Next come the next chunk, or after the last one the next columns.
+  const bool last = first + n == work.tokens;
+  const std::int64_t next = last ? 0 : first + n, next_column = last ? column + width : column;
+  fetch_columns<const T>(head.v, next, n, next_column, width);
+  if (head.w.channels) fetch_columns<const T>(head.w, next, n, next_column, width);
+  fetch_columns<T>(work.o, next, n, next_column, width);
+  std::fill_n(O, n * width, T(0));
+  load_columns<T>({head.v.row(first), head.v.stride}, n, column, width, head.V, R);
+  if (head.w) {
+    DeltaHead<T> from_first = head;
+    from_first.w.data = head.w.row(first);
+    load_write_gates(from_first, n, column, width, buffer);
+    multiply(buffer, R, n * width, R);
+  }
+  TileProduct<T> read{f.read, f.Kp, 1, S, 16, K, O, width, O, width};
+  read.b_panel = unit;
+  if (f.read_scale == nullptr) {
+    tile_product<T>(read, f.erases ? 2 * n : n, width);
+  } else {
+    read.start = nullptr;
+    read.out = buffer;
+    tile_product<T>(read, n, width);
+    scale_rows(buffer, f.read_scale, n, width, O);
+    if (f.erases) {
+      read.a += n * f.Kp;
+      tile_product<T>(read, n, width);
+      add_rows(buffer, f.read_scale + n, n, width, R);
+    }
+  }
+  if (f.erases) solve_residuals(f, width, R);
+  if (work.o) {
+    read_residuals(f, width, R, O);
+    store_columns<T>(O, {work.o.row(first), work.o.stride}, n, column, width, head.V);
+  }
+  const T* written = scaled_rows(R, f.write_scale, n, width, buffer);
+  TileProduct<T> write{f.write, 1, f.Kp, written, width, n, S, 16, S, 16, f.decay};
+  write.out_panel = unit;
+  tile_product<T>(write, K, width);
+}
+
 template <class T>
 void span_forward_t(const SpanForward<T>& work, Arena& scratch) {
   ArenaScope scope(scratch);
-  const DeltaHead<T>& head = work.head;
-  const std::int64_t K = head.K, chunk = work.layout.chunk;
-  // Rows of a chunk: outputs, then values that become residuals.
-  T* outputs = scratch.allocate<T>(2 * chunk * 16);
-  T* gates = scratch.allocate<T>(chunk * 16);
-  for (std::int64_t unit = 0; unit < work.units; ++unit) {
-    T* S = work.state + unit * K * 16;
-    const std::int64_t column = unit * 16;
-    for (std::int64_t first = 0; first < work.tokens; first += chunk) {
-      const ChunkFactors<T> f = work.layout.at(work.factors, first / chunk, work.tokens);
-      const std::int64_t n = f.tokens;
-      DeltaHead<T> rows = head;
-      rows.v.data = head.v.row(first);
-      if (head.w) rows.w.data = head.w.row(first);
-      T* R = outputs + n * 16;
-      std::fill_n(outputs, n * 16, T(0));
-      load_columns<T>(rows.v, n, column, 16, head.V, R);
-      if (head.w) {
-        load_write_gates(rows, n, column, 16, gates);
-        multiply(gates, R, n * 16, R);
-      }
-      tile_product<T>({f.read, f.Kp, 1, S, 16, K, outputs, 16, outputs, 16}, f.erases ? 2 * n : n, 16);
-      if (f.erases) solve_residuals(f, 16, R);
-      if (work.o) {
-        read_residuals(f, 16, R, outputs);
-        store_columns<T>(outputs, {work.o.row(first), work.o.stride}, n, column, 16, head.V);
-      }
-      tile_product<T>({f.write, 1, f.Kp, R, 16, n, S, 16, S, 16, f.decay}, K, 16);
+  T* rows = scratch.allocate<T>(3 * work.layout.chunk * 32);
+  for (std::int64_t unit = 0; unit < work.units; unit += 2) {
+    const std::int64_t width = std::min<std::int64_t>(2, work.units - unit) * 16;
+    for (std::int64_t c = 0; c < work.layout.chunks(work.tokens); ++c) {
+      chunk_forward(work, c, unit * 16, width, rows);
     }
   }
 }

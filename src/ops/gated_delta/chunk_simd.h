@@ -25,69 +25,97 @@ inline constexpr std::int64_t kSpan = kCheckpointTokens;
 inline std::int64_t round_up_16(std::int64_t n) { return (n + 15) / 16 * 16; }
 
 // Factors and scores of one chunk of n tokens. Rows are Kp = K rounded up to 16 long, zeros beyond K; those of scores
-// n rounded up to 16.
+// n rounded up to 16. Where a head has one decay per token, keys are kept as they are and decays are factors of whole
+// rows: what comes from keys alone is then shared by all value heads that read them.
 template <class T>
 struct ChunkFactors {
   std::int64_t tokens = 0, Kp = 0, score_row = 0;
   bool erases = false, channel_decays = false;
-  T* q = nullptr;                                    // [n, Kp] after l2norm
-  T* k = nullptr;                                    // [n, Kp]
-  T* e = nullptr;                                    // [n, Kp] b⊙k; null where nothing is erased
-  T* alpha = nullptr;                                // [n, Kp], or [n] where a head has one decay
-  T *q_factor = nullptr, *k_factor = nullptr;        // [n] of l2norm
-  T* read = nullptr;                                 // [2n, Kp] Q, then −Ē
-  T* write = nullptr;                                // [n, Kp] K̃
-  T* decay = nullptr;                                // [Kp] exp(G_n)
-  T* scores = nullptr;                               // [n, score_row] A
-  T* erase_scores = nullptr;                         // [n, score_row] −T; null where nothing is erased
-  T *write_panel = nullptr, *erase_panel = nullptr;  // [Kp, 16 tokens] K̃ and −Ē for the backward pass, n ≤ 16
+  T* q = nullptr;                              // [n, Kp] after l2norm
+  T* k = nullptr;                              // [n, Kp]
+  T* e = nullptr;                              // [n, Kp] b⊙k; null where decays and b are one per token
+  T* alpha = nullptr;                          // [n, Kp], or [n] where a head has one decay
+  T *q_factor = nullptr, *k_factor = nullptr;  // [n] of l2norm
+  T* read = nullptr;                           // [2n, Kp] Q, then −Ē; or the rows of q, then e or k
+  T* write = nullptr;                          // [n, Kp] K̃, or k
+  T* read_scale = nullptr;                     // [2n] what rows of read are to be multiplied by; null: nothing
+  T* write_scale = nullptr;                    // [n] likewise
+  T* decay = nullptr;                          // [Kp] exp(G_n)
+  T *plain_scores = nullptr, *plain_erase_scores = nullptr;  // [n, score_row] of undecayed keys
+  T* scores = nullptr;                                       // [n, score_row] A
+  T* erase_scores = nullptr;                                 // [n, score_row] −T; null where nothing is erased
+  T *write_panel = nullptr, *erase_panel = nullptr;  // [Kp, 16 tokens] of write, read[n…]; backwards only, n ≤ 16
 };
 
-// Where the factors of a head's span lie in a buffer of size() numbers.
+// Where the factors of a span lie: what comes from keys in one buffer, which is empty if decays are per channel, the
+// rest in another.
 struct FactorLayout {
   std::int64_t Kp, chunk;
-  bool erases, channel_decays, panels;
+  bool erases, channel_decays, own_erase, panels;  // own_erase: e is kept
 
   std::int64_t chunks(std::int64_t tokens) const { return (tokens + chunk - 1) / chunk; }
-  std::int64_t size() const { return chunks(kSpan) * chunk_size(); }
-  std::int64_t chunk_size() const {
-    const std::int64_t vectors = 4 + (erases ? 2 : 0) + (channel_decays ? 1 : 0), kinds = erases ? 2 : 1;
-    return vectors * chunk * Kp + kinds * chunk * round_up_16(chunk) + Kp + 3 * round_up_16(chunk) +
-           (panels ? kinds * 16 * Kp : 0);
+  std::int64_t key_size() const { return channel_decays ? 0 : chunks(kSpan) * key_chunk(); }
+  std::int64_t head_size() const {
+    const std::int64_t row = round_up_16(chunk), of_head = Kp + kinds() * chunk * row + 4 * row;
+    return chunks(kSpan) * (of_head + (channel_decays ? key_chunk() + (2 + kinds()) * chunk * Kp : 0));
   }
   // Chunk c of a span of `tokens` tokens.
   template <class T>
-  ChunkFactors<T> at(T* data, std::int64_t c, std::int64_t tokens) const {
-    data += c * chunk_size();
-    const auto take = [&](std::int64_t size) { return std::exchange(data, data + size); };
+  ChunkFactors<T> at(T* keys, T* heads, std::int64_t c, std::int64_t tokens) const {
+    keys += c * (key_size() / chunks(kSpan));
+    heads += c * (head_size() / chunks(kSpan));
+    const auto take = [](T*& data, std::int64_t size) { return std::exchange(data, data + size); };
     ChunkFactors<T> f;
     f.tokens = std::min(chunk, tokens - c * chunk);
     f.Kp = Kp;
     f.score_row = round_up_16(f.tokens);
     f.erases = erases;
     f.channel_decays = channel_decays;
-    f.q = take(f.tokens * Kp);
-    f.k = take(f.tokens * Kp);
-    f.write = take(f.tokens * Kp);
-    f.read = take((erases ? 2 : 1) * f.tokens * Kp);
-    f.decay = take(Kp);
-    f.scores = take(f.tokens * f.score_row);
-    f.alpha = take(channel_decays ? f.tokens * Kp : f.score_row);
-    f.q_factor = take(f.score_row);
-    f.k_factor = take(f.score_row);
-    if (panels) f.write_panel = take(16 * Kp);
-    if (!erases) return f;
-    f.e = take(f.tokens * Kp);
-    f.erase_scores = take(f.tokens * f.score_row);
-    if (panels) f.erase_panel = take(16 * Kp);
+    const std::int64_t n = f.tokens, rows = n * Kp, scores = n * f.score_row;
+    f.decay = take(heads, Kp);
+    f.scores = take(heads, scores);
+    if (erases) f.erase_scores = take(heads, scores);
+    if (channel_decays) {
+      f.alpha = take(heads, rows);
+      f.read = take(heads, kinds() * rows);
+      f.write = take(heads, rows);
+      keys = heads;
+    } else {
+      f.alpha = take(heads, f.score_row);
+      f.read_scale = take(heads, 2 * f.score_row);
+      f.write_scale = take(heads, f.score_row);
+    }
+    f.q = take(keys, rows);
+    if (own_erase) f.e = take(keys, rows);
+    f.k = take(keys, rows);
+    f.q_factor = take(keys, f.score_row);
+    f.k_factor = take(keys, f.score_row);
+    if (panels) f.write_panel = take(keys, 16 * Kp);
+    if (panels && erases) f.erase_panel = own_erase ? take(keys, 16 * Kp) : f.write_panel;
+    if (channel_decays) return f;
+    f.read = f.q;
+    f.write = f.k;
+    f.plain_scores = take(keys, scores);
+    if (erases) f.plain_erase_scores = take(keys, scores);
     return f;
+  }
+
+ private:
+  std::int64_t kinds() const { return erases ? 2 : 1; }
+  std::int64_t key_chunk() const {
+    const std::int64_t row = round_up_16(chunk), vectors = own_erase ? 3 : 2;
+    return vectors * chunk * Kp + 2 * row + (channel_decays ? 0 : kinds() * chunk * row) +
+           (panels ? 16 * Kp * (own_erase ? 2 : 1) : 0);
   }
 };
 
-// Fills the factors of tokens first … first+n−1 of a head.
+// Fill the factors of tokens first … first+n−1 of a head: what comes from keys alone (nothing if decays are per
+// channel), then the rest.
 //
 // Order   sums over channels of pairs inside 16 tokens are the 16-lane tree (simd/reduce-inl.h), others one chain.
 // Cost    3 slots per pair of tokens and 8 channels inside 16 tokens, 2 beyond, and one exponential per decay.
+void chunk_keys(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out, Arena& scratch);
+void chunk_keys(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& out, Arena& scratch);
 void chunk_factors(const DeltaHead<float>& head, std::int64_t first, const ChunkFactors<float>& out, Arena& scratch);
 void chunk_factors(const DeltaHead<double>& head, std::int64_t first, const ChunkFactors<double>& out, Arena& scratch);
 
@@ -97,7 +125,9 @@ struct SpanColumns {
   DeltaHead<T> head;  // from the span's first token on
   std::int64_t tokens, units;
   FactorLayout layout;
-  T* factors;
+  T *keys, *factors;
+
+  ChunkFactors<T> chunk(std::int64_t c) const { return layout.at(keys, factors, c, tokens); }
 };
 
 // Runs a span: state [units, K, 16] in/out, o [tokens, V].

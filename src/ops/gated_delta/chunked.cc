@@ -33,28 +33,33 @@ class ChunkedForm {
 
   void run(Context& ctx) {
     if (largest_norm_) std::fill_n(largest_norm_, segments_.count() * HV_, T(0));
-    const std::int64_t S = segments_.count(), wave = work_.wave(), heads = work_.factor_heads();
-    factors_ = ctx.scratch().allocate<T>(std::min(wave, S) * heads * work_.layout().size());
+    const std::int64_t S = segments_.count(), wave = std::min(work_.wave(), S);
+    factors_ = work_.allocate(ctx.scratch(), wave);
     for (std::int64_t first = 0; first < S; first += wave) {
       const std::int64_t count = std::min(wave, S - first), spans = work_.most_spans(first, count);
       for (std::int64_t span = 0; span < spans; ++span) {
-        ctx.parallel_for(count * heads, [&](std::int64_t task, Arena& scratch) {
-          const std::int64_t s = first + task / heads;
-          if (span < work_.spans(s)) work_.prepare(s, span, task % heads, factors(task), scratch);
+        const auto each = [&](std::int64_t heads, auto body) {
+          ctx.parallel_for(count * heads, [&](std::int64_t task, Arena& scratch) {
+            const std::int64_t w = task / heads, s = first + w;
+            if (span < work_.spans(s)) body(w, s, task % heads, scratch);
+          });
+        };
+        if (work_.layout().key_size() > 0) {
+          each(work_.key_heads(), [&](std::int64_t w, std::int64_t s, std::int64_t i, Arena& scratch) {
+            work_.prepare_keys(w, s, span, i, factors_, scratch);
+          });
+        }
+        each(work_.factor_heads(), [&](std::int64_t w, std::int64_t s, std::int64_t i, Arena& scratch) {
+          work_.prepare_heads(w, s, span, i, factors_, scratch);
         });
-        ctx.parallel_for(count * HV_, [&](std::int64_t task, Arena& scratch) {
-          const std::int64_t w = task / HV_, j = task % HV_;
-          if (span >= work_.spans(first + w)) return;
-          run_span(first + w, span, j, factors(w * heads + work_.factors_of(j)), scratch);
-        });
+        each(HV_,
+             [&](std::int64_t w, std::int64_t s, std::int64_t j, Arena& scratch) { run_span(w, s, span, j, scratch); });
       }
     }
   }
 
  private:
-  T* factors(std::int64_t index) const { return factors_ + index * work_.layout().size(); }
-
-  void run_span(std::int64_t s, std::int64_t span, std::int64_t j, T* factors, Arena& scratch) const {
+  void run_span(std::int64_t w, std::int64_t s, std::int64_t span, std::int64_t j, Arena& scratch) const {
     const std::int64_t token = work_.first_token(s, span), row = s * HV_ + j;
     const std::int64_t size = state_.extent[1] * state_.extent[2] * kStateUnit;
     SpanForward<T> work;
@@ -62,7 +67,9 @@ class ChunkedForm {
     work.tokens = work_.tokens(s, span);
     work.units = state_.extent[1];
     work.layout = work_.layout();
-    work.factors = factors;
+    const auto factors = work_.of_head(factors_, w, j);
+    work.keys = factors.keys;
+    work.factors = factors.heads;
     work.state = state_.row(row);
     if (o_) work.o = {o_.row(token) + j * o_.stride[1], o_.stride[0]};
     if (checkpoints_) std::copy_n(work.state, size, checkpoints_.row(checkpoint_row(segments_, HV_, s, span, j)));
@@ -81,7 +88,7 @@ class ChunkedForm {
   T* largest_norm_;
   const SpanWork<T> work_;
   std::int64_t HV_;
-  T* factors_ = nullptr;
+  typename SpanWork<T>::Buffers factors_{};
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ class BackwardPass {
     FlushToZero mode;
     const std::int64_t S = segments_.count(), wave = std::min(work_.wave(), S), gate_heads = in_.g.extent[1];
     Arena& scratch = ctx.scratch();
-    factors_ = scratch.allocate<T>(wave * work_.factor_heads() * work_.layout().size());
+    factors_ = work_.allocate(scratch, wave);
     sums_ = scratch.allocate<T>(wave * HV_ * sums_layout_.size());
     lam_ = scratch.allocate<T>(wave * HV_ * lam_size_);
     gates_ = scratch.allocate<T>(wave * gate_heads * 2 * Kp_);
@@ -47,7 +47,7 @@ class BackwardPass {
  private:
   // Sequences first … first+count−1.
   void run_wave(Context& ctx, std::int64_t first, std::int64_t count) {
-    const std::int64_t heads = work_.factor_heads(), rounds = work_.most_spans(first, count);
+    const std::int64_t rounds = work_.most_spans(first, count);
     const std::int64_t gate_sums = in_.g.extent[1] * 2 * Kp_;
     std::fill_n(gates_, count * gate_sums, T(0));
     ctx.parallel_for(count * HV_, [&](std::int64_t task, Arena&) {
@@ -66,9 +66,13 @@ class BackwardPass {
           if (span >= 0) body(w, first + w, span, task % tasks_of_sequence, scratch);
         });
       };
-      each(heads, [&](std::int64_t w, std::int64_t s, std::int64_t span, std::int64_t i, Arena& scratch) {
-        work_.prepare(s, span, i, factors(w, i), scratch);
-      });
+      if (work_.layout().key_size() > 0) {
+        each(work_.key_heads(), [&](std::int64_t w, std::int64_t s, std::int64_t span, std::int64_t i, Arena& scratch) {
+          work_.prepare_keys(w, s, span, i, factors_, scratch);
+        });
+      }
+      each(work_.factor_heads(), [&](std::int64_t w, std::int64_t s, std::int64_t span, std::int64_t i,
+                                     Arena& scratch) { work_.prepare_heads(w, s, span, i, factors_, scratch); });
       each(HV_, [&](std::int64_t w, std::int64_t s, std::int64_t span, std::int64_t j, Arena& scratch) {
         run_columns(w, s, span, j, scratch);
       });
@@ -82,8 +86,9 @@ class BackwardPass {
     for (std::int64_t w = 0; w < count; ++w) add_sums(gates_ + w * gate_sums, gate_sums, totals_);
   }
 
-  T* factors(std::int64_t w, std::int64_t i) const {
-    return factors_ + (w * work_.factor_heads() + i) * work_.layout().size();
+  ChunkFactors<T> factors(std::int64_t w, std::int64_t j, std::int64_t c, std::int64_t tokens) const {
+    const auto buffers = work_.of_head(factors_, w, j);
+    return work_.layout().at(buffers.keys, buffers.heads, c, tokens);
   }
   T* sums(std::int64_t w, std::int64_t j) const { return sums_ + (w * HV_ + j) * sums_layout_.size(); }
   // Rows of a head from a token on; null where the view is absent.
@@ -100,7 +105,9 @@ class BackwardPass {
     work.tokens = work_.tokens(s, span);
     work.units = units_;
     work.layout = work_.layout();
-    work.factors = factors(w, work_.factors_of(j));
+    const auto buffers = work_.of_head(factors_, w, j);
+    work.keys = buffers.keys;
+    work.factors = buffers.heads;
     work.state = checkpoints_.row(checkpoint_row(segments_, HV_, s, span, j));
     work.lam = lam_ + (w * HV_ + j) * lam_size_;
     work.grad_o = rows(grad_o_, token, j);
@@ -121,14 +128,14 @@ class BackwardPass {
       const std::int64_t token = work_.first_token(s, span) + c * kBackwardChunk;
       const ChunkGradients<T> gradients{buffer, buffer + size, out_.b ? buffer + 2 * size : nullptr,
                                         wants_decay() ? buffer + 3 * size : nullptr, !shared};
-      ChunkFactors<T> f = work_.layout().at(factors(w, work_.factors_of(h * G)), c, n);
+      ChunkFactors<T> f = factors(w, h * G, c, n);
       if (!shared) std::fill_n(buffer, 4 * size, T(0));
       for (std::int64_t j = h * G + 1; shared && j < (h + 1) * G; ++j) {
         add_sums(sums_layout_.data(sums(w, j), c), sums_layout_.chunk_size(f.tokens),
                  sums_layout_.data(sums(w, h * G), c));
       }
       for (std::int64_t j = h * G; j < (shared ? h * G + 1 : (h + 1) * G); ++j) {
-        f = work_.layout().at(factors(w, work_.factors_of(j)), c, n);
+        f = factors(w, j, c, n);
         const ColumnSums<T> of_columns = sums_layout_.at(sums(w, j), c, f.tokens);
         const DeltaHead<T> head = delta_head(in_, token, j);
         chunk_gradients(head, 0, f, of_columns, gradients, scratch);
@@ -182,7 +189,8 @@ class BackwardPass {
   std::int64_t H_, HV_, K_, Kp_;
   SumsLayout sums_layout_;
   std::int64_t units_, lam_size_;
-  T *factors_ = nullptr, *sums_ = nullptr, *lam_ = nullptr, *gates_ = nullptr, *totals_ = nullptr;
+  typename SpanWork<T>::Buffers factors_{};
+  T *sums_ = nullptr, *lam_ = nullptr, *gates_ = nullptr, *totals_ = nullptr;
 };
 
 // The checkpoints of a forward pass from `state`.
