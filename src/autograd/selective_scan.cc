@@ -42,7 +42,7 @@ ops::SelectiveScanInputs<T> views(const ScanTensors& t) {
           .discretisation = t.discretisation};
 }
 
-void selective_scan_backward(Backward& b, const ScanTensors& in, const Tensor& h, const Shape& state_shape,
+void selective_scan_backward(Backward& b, const ScanTensors& in, const Tensor& checkpoints, const Shape& state_shape,
                              const Segments& segments) {
   const DType dtype = in.u.dtype();
   // The kernel wants a gradient at y; where only the last state has one, it is zero.
@@ -68,9 +68,9 @@ void selective_scan_backward(Backward& b, const ScanTensors& in, const Tensor& h
                                              .D = vector(6),
                                              .dt_bias = vector(7),
                                              .h = groups(8)};
-    ops::selective_scan_backward<T>(b.ctx, views<T>(in), segments,
-                                    h.defined() ? h.view<const T, 3>() : View<const T, 3>{}, grad_y.view<const T, 2>(),
-                                    grad_h.defined() ? grad_h.view<const T, 3>() : View<const T, 3>{}, out);
+    ops::selective_scan_backward<T>(b.ctx, views<T>(in), segments, {}, grad_y.view<const T, 2>(),
+                                    grad_h.defined() ? grad_h.view<const T, 3>() : View<const T, 3>{}, out,
+                                    checkpoints.data<T>());
   });
   for (std::size_t i = 0; i < g.size(); ++i) {
     if (g[i].defined()) b.give(static_cast<int>(i), g[i]);
@@ -132,17 +132,20 @@ std::pair<Variable, Variable> selective_scan(Context& ctx, const SelectiveScanAr
   const Shape state_shape = {segments.count(), in.A.size(1), in.u.size(1)};
   const Tensor last = autograd::writable_state(ctx, std::move(h), state_shape, in.u.dtype());
   const Tensor y = Tensor::empty(ctx, in.u.shape(), in.u.dtype());
+  Tensor checkpoints;  // for the backward pass; they hold the initial state too
   dispatch_float(in.u.dtype(), kWhere, [&]<class T>(T) {
-    ops::selective_scan<T>(ctx, views<T>(tensors), segments, last.view<T, 3>(), y.view<T, 2>());
+    const auto inputs = views<T>(tensors);
+    if (recorded) checkpoints = Tensor::empty({ops::selective_scan_checkpoints(inputs, segments)}, in.u.dtype());
+    ops::selective_scan<T>(ctx, inputs, segments, last.view<T, 3>(), y.view<T, 2>(), {},
+                           recorded ? checkpoints.data<T>() : nullptr);
   });
   if (kRecords && recorded) {
     const std::array<Tensor, 2> outputs = {y, last};
     const std::array<Variable, 9> sources = {in.u, in.dt, in.A, in.B, in.C, in.z, in.D, in.dt_bias, before};
-    std::vector<Variable> both =
-        record(outputs, sources,
-               [tensors, h0 = before.value(), state_shape, saved = autograd::SavedSegments(segments)](Backward& b) {
-                 selective_scan_backward(b, tensors, h0, state_shape, saved.get());
-               });
+    std::vector<Variable> both = record(
+        outputs, sources, [tensors, checkpoints, state_shape, saved = autograd::SavedSegments(segments)](Backward& b) {
+          selective_scan_backward(b, tensors, checkpoints, state_shape, saved.get());
+        });
     return {std::move(both[0]), std::move(both[1])};
   }
   return {y, last};

@@ -159,6 +159,23 @@ TEST(SelectiveScanBackward, SkipsGradientsThatNobodyWants) {
 }
 
 // A state that is not there counts as zero, and so does its gradient.
+TEST(SelectiveScanBackward, OfKeptCheckpointsGivesTheSameBits) {
+  for (const bool constant_bc : {false, true}) {
+    ScanCase<float> c(
+        {.lengths = {130, 0, 64, 1}, .D = 70, .N = 3, .G = constant_bc ? 1 : 2, .constant_bc = constant_bc});
+    const auto expected = run(c);
+    Context ctx = Context::serial();
+    std::vector<float> kept(static_cast<std::size_t>(selective_scan_checkpoints(c.inputs(), c.segments())), NAN);
+    run_scan(c, [&](const auto& in, const auto& segments, auto h, auto y, auto) {
+      selective_scan<float>(ctx, in, segments, h, y, {}, kept.data());
+    });
+    const auto g = run_backward(c, [&](const auto& in, const auto& segments, auto, auto grad_y, auto grad_h, auto out) {
+      selective_scan_backward<float>(ctx, in, segments, {}, grad_y, grad_h, out, kept.data());
+    });
+    expect_same_bits(g, expected, "with checkpoints");
+  }
+}
+
 TEST(SelectiveScanBackward, TakesAbsentStatesForZero) {
   ScanCase<float> c({.lengths = {70, 5}, .D = 35, .N = 4});
   c.h0.fill([](std::int64_t) { return 0; });

@@ -29,13 +29,18 @@ struct SelectiveScanInputs {
 // The selective scan of Mamba (arXiv:2312.00752, algorithm 2), fused:
 //   dt' = softplus(dt + dt_bias);  h = exp(dt'·A)·h + dt'·u·B;  y = (Σ_n C[n]·h[n] + D·u)·silu(z)
 // Shapes  h [S, N, D] in/out: one state per sequence, channels innermost; y [L, D];
-//         h_all [L, N, D] if wanted: the state after every token.
+//         h_all [L, N, D] if wanted: the state after every token; checkpoints if wanted: what the backward pass starts
+//         from, selective_scan_checkpoints() numbers of it.
 // Range   dt' ≥ 0, A ≤ 0 (−inf allowed: decay 0), any D, N ≥ 0, lengths ≥ 0. dt' = 0 leaves h untouched exactly.
 // Order   tokens in order, n = 0 … N−1 in order, lanes over channels: same bits however a sequence is split, batched or
 //         threaded (X1), and on every instruction set with FMA (X7).
 template <class T>
 void selective_scan(Context& ctx, const SelectiveScanInputs<T>& in, const Segments& segments, View<T, 3> h,
-                    View<T, 2> y, View<T, 3> h_all = {});
+                    View<T, 2> y, View<T, 3> h_all = {}, T* checkpoints = nullptr);
+
+// Numbers of checkpoints for `segments`: about N·D per 64 tokens.
+template <class T>
+std::int64_t selective_scan_checkpoints(const SelectiveScanInputs<T>& in, const Segments& segments);
 
 template <class T>
 struct SelectiveScanGradients {  // outputs, overwritten; a default View or nullptr is skipped
@@ -49,12 +54,12 @@ struct SelectiveScanGradients {  // outputs, overwritten; a default View or null
 };
 
 // Adjoint of selective_scan by checkpoint and replay (docs/numerics.md). `h0` [S, N, D] is the initial state (default
-// View: zero), grad_y [L, D], grad_h [S, N, D] the gradient arriving at the last state (default View: zero). Scratch
-// does not grow with L·D·N: states are kept every 64 tokens of one channel block at a time. Bits do not depend on
-// threads (X3).
+// View: zero), grad_y [L, D], grad_h [S, N, D] the gradient arriving at the last state (default View: zero).
+// `checkpoints` as the forward pass left them; absent: made again. Scratch does not grow with L·D·N. Bits do not depend
+// on threads (X3).
 template <class T>
 void selective_scan_backward(Context& ctx, const SelectiveScanInputs<T>& in, const Segments& segments,
                              View<const T, 3> h0, View<const T, 2> grad_y, View<const T, 3> grad_h,
-                             const SelectiveScanGradients<T>& out);
+                             const SelectiveScanGradients<T>& out, const T* checkpoints = nullptr);
 
 }  // namespace stepwell::ops

@@ -20,6 +20,11 @@ void store_state(const T* block, std::int64_t s, std::int64_t channel, std::int6
   for (std::int64_t n = 0; n < h.extent[1]; ++n) std::copy_n(block + n * kBlock, width, &h(s, n, channel));
 }
 
+// Where the checkpoint before token kSpan·span of sequence s lies among all; of s = the number of sequences: how many.
+inline std::int64_t checkpoint_slot(const Segments& segments, std::int64_t s, std::int64_t span) {
+  return (s < segments.count() ? segments.begin(s) : segments.tokens()) / kSpan + s + span;
+}
+
 // Runs rows first … last−1 of one sequence through blocks begin … end−1, all blocks of a tile before the next tile, so
 // that neighbouring pieces of a row are read together. `states` holds a state per block; after each tile of a block,
 // after_tile(next row, block, its state). y absent: states only.

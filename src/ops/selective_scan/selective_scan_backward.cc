@@ -38,7 +38,7 @@ template <class T>
 class BackwardPass {
  public:
   BackwardPass(Context& ctx, const SelectiveScanInputs<T>& in, const Segments& segments, View<const T, 3> h0,
-               View<const T, 2> grad_y, View<const T, 3> grad_h, const SelectiveScanGradients<T>& out)
+               View<const T, 2> grad_y, View<const T, 3> grad_h, const SelectiveScanGradients<T>& out, const T* kept)
       : ctx_(ctx),
         in_(in),
         segments_(segments),
@@ -46,6 +46,7 @@ class BackwardPass {
         grad_y_(grad_y),
         grad_h_(grad_h),
         out_(out),
+        kept_(kept),
         prepared_(ctx, in),
         blocks_(prepared_.blocks()),
         N_(in.A.extent[1]),
@@ -67,7 +68,11 @@ class BackwardPass {
   Carried<T> carried(std::int64_t w, std::int64_t block) const {
     return {carried_ + (w * blocks_.count() + block) * carried_size_, state_, in_.constant_bc};
   }
-  // The state before span `span` of the wave's sequence w.
+  // The state before span `span` of sequence s, the wave's sequence w.
+  const T* state_before(std::int64_t s, std::int64_t w, std::int64_t span, std::int64_t block) const {
+    if (!kept_) return checkpoint(w, span, block);
+    return kept_ + (checkpoint_slot(segments_, s, span) * blocks_.count() + block) * state_;
+  }
   T* checkpoint(std::int64_t w, std::int64_t span, std::int64_t block) const {
     return checkpoints_ + ((w * most_spans_ + span) * blocks_.count() + block) * state_;
   }
@@ -81,7 +86,7 @@ class BackwardPass {
     for (std::int64_t s = first; s < first + count; ++s) most_spans_ = std::max(most_spans_, spans(s));
     carried_ = ctx_.scratch().allocate<T>(count * blocks_.count() * carried_size_);
     if (!in_.constant_bc) partials_ = ctx_.scratch().allocate<T>(count * chunks_ * 2 * kSpan * N_);
-    checkpoints_ = ctx_.scratch().allocate<T>(count * most_spans_ * blocks_.count() * state_);
+    if (!kept_) checkpoints_ = ctx_.scratch().allocate<T>(count * most_spans_ * blocks_.count() * state_);
     ctx_.parallel_for(count * chunks_, [&](std::int64_t pair, Arena& scratch) {
       start(first, pair / chunks_, pair % chunks_, scratch);
     });
@@ -108,17 +113,21 @@ class BackwardPass {
     return std::min(chunk_begin(chunk) + kChunkBlocks, (chunk / chunks_per_group_ + 1) * blocks_.per_group);
   }
 
-  // Runs a sequence forwards to its last checkpoint.
+  // Takes over the gradients that arrive at the last state; without kept checkpoints runs a sequence forwards to its
+  // last one.
   void start(std::int64_t first, std::int64_t w, std::int64_t chunk, Arena& scratch) {
     const std::int64_t s = first + w, begin = chunk_begin(chunk), end = chunk_end(chunk);
-    T* states = checkpoint(w, 0, begin);
-    std::fill_n(states, (end - begin) * state_, T(0));
     for (std::int64_t block = begin; block < end; ++block) {
       const std::int64_t channel = blocks_.channel(block), width = blocks_.width(block);
       Carried<T> c = carried(w, block);
       std::fill_n(c.lam, carried_size_, T(0));
       load_state<T>(grad_h_, s, channel, width, c.lam);
-      load_state<T>(h0_, s, channel, width, states + (block - begin) * state_);
+    }
+    if (kept_) return;
+    T* states = checkpoint(w, 0, begin);
+    std::fill_n(states, (end - begin) * state_, T(0));
+    for (std::int64_t block = begin; block < end; ++block) {
+      load_state<T>(h0_, s, blocks_.channel(block), blocks_.width(block), states + (block - begin) * state_);
     }
     for (std::int64_t span = 1; span < spans(s); ++span) {
       T* next = checkpoint(w, span, begin);
@@ -154,7 +163,7 @@ class BackwardPass {
         work.next_out.add(next.z.data, next.z.stride);
       }
       const Carried<T> c = carried(w, block);
-      work.h = checkpoint(w, span, block);
+      work.h = state_before(s, w, span, block);
       work.lam = c.lam;
       work.A = c.A;
       work.dt_bias = c.dt_bias;
@@ -236,6 +245,7 @@ class BackwardPass {
   View<const T, 2> grad_y_;
   View<const T, 3> grad_h_;
   const SelectiveScanGradients<T>& out_;
+  const T* kept_;
   const PreparedBlocks<T> prepared_;
   const ScanBlocks& blocks_;
   std::int64_t N_, state_, carried_size_, chunks_per_group_, chunks_, most_spans_ = 0;
@@ -247,16 +257,16 @@ class BackwardPass {
 template <class T>
 void selective_scan_backward(Context& ctx, const SelectiveScanInputs<T>& in, const Segments& segments,
                              View<const T, 3> h0, View<const T, 2> grad_y, View<const T, 3> grad_h,
-                             const SelectiveScanGradients<T>& out) {
+                             const SelectiveScanGradients<T>& out, const T* checkpoints) {
   ArenaScope scope(ctx.scratch());
-  BackwardPass<T>(ctx, in, segments, h0, grad_y, grad_h, out).run();
+  BackwardPass<T>(ctx, in, segments, h0, grad_y, grad_h, out, checkpoints).run();
 }
 
 template void selective_scan_backward(Context&, const SelectiveScanInputs<float>&, const Segments&,
                                       View<const float, 3>, View<const float, 2>, View<const float, 3>,
-                                      const SelectiveScanGradients<float>&);
+                                      const SelectiveScanGradients<float>&, const float*);
 template void selective_scan_backward(Context&, const SelectiveScanInputs<double>&, const Segments&,
                                       View<const double, 3>, View<const double, 2>, View<const double, 3>,
-                                      const SelectiveScanGradients<double>&);
+                                      const SelectiveScanGradients<double>&, const double*);
 
 }  // namespace stepwell::ops
