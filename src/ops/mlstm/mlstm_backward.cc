@@ -124,7 +124,9 @@ class MlstmBackward {
       if (out.f) out.f(first + t, row % H) = grad_log_decay_[at + t];
     }
     if (out.state.n) std::copy_n(grad_n, head.K, out.state.n.row(row));
-    if (out.state.m) {
+    if (out.state.m && head.tokens == 0) {
+      out.state.m[row] = grad_last.m ? grad_last.m[row] : T(0);  // handed through to the last bit
+    } else if (out.state.m) {
       const MlstmState<const T> grads{grad_C, View<const T, 2>{grad_n, {1, head.K}, {0, 1}}, nullptr};
       out.state.m[row] = stabilised ? work.mu + dot_memory(grads, state_, row) : work.mu;
     }
