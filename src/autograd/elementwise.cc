@@ -3,6 +3,7 @@
 #include "stepwell/ops/elementwise.h"
 
 #include <algorithm>
+#include <string>
 
 #include "stepwell/autograd/functions.h"
 
@@ -125,6 +126,11 @@ Variable silu(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::S
 Variable softplus(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Softplus, "softplus", x); }
 Variable gelu(Context& ctx, const Variable& x, Gelu form) {
   return unary(ctx, form == Gelu::Tanh ? ops::Unary::GeluTanh : ops::Unary::GeluErf, "gelu", x);
+}
+
+Variable soft_cap(Context& ctx, const Variable& x, double cap) {
+  STEPWELL_CHECK(cap > 0, "soft_cap", "cap = " + std::to_string(cap) + ", expected more than 0");
+  return scale(ctx, tanh(ctx, scale(ctx, x, 1 / cap)), cap);
 }
 
 }  // namespace stepwell

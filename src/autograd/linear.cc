@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
-// linear and matmul.
+// linear, headwise_linear and matmul.
 #include "stepwell/autograd/functions.h"
+#include "stepwell/ops/headwise.h"
 #include "stepwell/ops/rows.h"
 
 #include "autograd/arguments.h"
@@ -78,6 +79,53 @@ Variable linear(Context& ctx, const Variable& x, const Variable& weight, const V
                       .in = in,
                       .out = out};
     return record(y, {x, weight, bias}, [saved](Backward& b) { linear_backward(b, saved); });
+  }
+  return y;
+}
+
+Variable headwise_linear(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias) {
+  const char* where = "headwise_linear";
+  autograd::check_float(where, "x", x);
+  autograd::check_dtype(where, "weight", weight, "x", x);
+  autograd::check_dtype(where, "bias", bias, "x", x);
+  STEPWELL_CHECK(x.shape().rank() >= 1 && weight.shape().rank() == 3 && x.size(-1) == weight.size(0) * weight.size(2),
+                 where,
+                 "x " + x.shape().to_string() + " and weight " + weight.shape().to_string() +
+                     ", expected x [..., groups·in] and weight [groups, out, in]");
+  const std::int64_t out = weight.size(0) * weight.size(1);
+  autograd::check_shape(where, "bias", bias.value(), {out});
+  const Tensor rows = autograd::foldable(ctx, x.value()).fold_rows();
+  const Tensor y = Tensor::empty(ctx, autograd::with_last(x.shape(), out), x.dtype());
+  dispatch_float(x.dtype(), where, [&]<class T>(T) {
+    ops::headwise_linear<T>(ctx, rows.view<const T, 2>(), weight.value().view<const T, 3>(),
+                            bias ? bias.value().data<T>() : nullptr, y.rows<T>());
+  });
+  if (kRecords && recording({&x, &weight, &bias})) {
+    return record(y, {x, weight, bias}, [rows, shape = x.shape(), weight = weight.value(), out](Backward& b) {
+      if (!b.grad().defined()) return;
+      const Tensor g = b.grad().fold_rows();
+      dispatch_float(g.dtype(), "headwise_linear", [&]<class T>(T) {
+        if (b.wants(0)) {
+          View<const T, 3> transposed = weight.view<const T, 3>();
+          std::swap(transposed.extent[1], transposed.extent[2]);
+          std::swap(transposed.stride[1], transposed.stride[2]);
+          const Tensor grad_x = Tensor::empty(b.ctx, rows.shape(), g.dtype());
+          ops::headwise_linear<T>(b.ctx, g.view<const T, 2>(), transposed, nullptr, grad_x.view<T, 2>());
+          b.give(0, grad_x.reshape(shape));
+        }
+        if (b.wants(1)) {
+          const Tensor grad_weight = Tensor::empty(b.ctx, weight.shape(), g.dtype());
+          ops::headwise_weight_gradient<T>(b.ctx, g.view<const T, 2>(), rows.view<const T, 2>(),
+                                           grad_weight.view<T, 3>());
+          b.give(1, grad_weight);
+        }
+        if (b.wants(2)) {
+          const Tensor grad_bias = Tensor::empty(b.ctx, {out}, g.dtype());
+          ops::sum_rows<T>(b.ctx, g.view<const T, 2>(), grad_bias.data<T>());
+          b.give(2, grad_bias);
+        }
+      });
+    });
   }
   return y;
 }

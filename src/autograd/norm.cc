@@ -33,6 +33,12 @@ void check_vector(const char* where, const char* name, const Variable& v, const 
   autograd::check_shape(where, name, v.value(), {x.size(-1)});
 }
 
+void check_group(const char* where, const Variable& x, std::int64_t group) {
+  STEPWELL_CHECK(group >= 0 && (group == 0 || x.size(-1) % group == 0), where,
+                 "group = " + std::to_string(group) + " for x " + x.shape().to_string() +
+                     ", expected a divisor of its last extent, or 0");
+}
+
 Tensor contiguous(Context& ctx, const Variable& v) { return v ? v.value().contiguous(ctx) : Tensor(); }
 
 Variable any_rms_norm(Context& ctx, const char* where, const Variable& x, const Variable& z, const Variable& weight,
@@ -42,9 +48,7 @@ Variable any_rms_norm(Context& ctx, const char* where, const Variable& x, const 
   autograd::check_shape(where, "z", z.value(), x.shape());
   check_vector(where, "weight", weight, x);
   STEPWELL_CHECK(eps >= 0, where, "eps = " + std::to_string(eps) + ", expected ≥ 0");
-  STEPWELL_CHECK(group >= 0 && (group == 0 || x.size(-1) % group == 0), where,
-                 "group = " + std::to_string(group) + " for x " + x.shape().to_string() +
-                     ", expected a divisor of its last extent, or 0");
+  check_group(where, x, group);
   const ops::RmsNormInputs in{.x = contiguous(ctx, x),
                               .z = contiguous(ctx, z),
                               .weight = contiguous(ctx, weight),
@@ -84,14 +88,20 @@ Variable softmax(Context& ctx, const Variable& x) {
   return y;
 }
 
-Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias, double eps) {
+Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias, double eps,
+                    std::int64_t group, bool one_plus_weight) {
   const char* where = "layer_norm";
   check_rows(where, x);
   check_vector(where, "weight", weight, x);
   check_vector(where, "bias", bias, x);
   STEPWELL_CHECK(eps >= 0, where, "eps = " + std::to_string(eps) + ", expected ≥ 0");
-  const ops::LayerNormInputs in{
-      .x = contiguous(ctx, x), .weight = contiguous(ctx, weight), .bias = contiguous(ctx, bias), .eps = eps};
+  check_group(where, x, group);
+  const ops::LayerNormInputs in{.x = contiguous(ctx, x),
+                                .weight = contiguous(ctx, weight),
+                                .bias = contiguous(ctx, bias),
+                                .eps = eps,
+                                .group = group,
+                                .one_plus_weight = one_plus_weight};
   const Tensor y = like(ctx, in.x);
   ops::layer_norm(ctx, in, y);
   if (kRecords && recording({&x, &weight, &bias})) {

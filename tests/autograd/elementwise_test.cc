@@ -164,5 +164,13 @@ TEST(Elementwise, NamesWhatIsWrong) {
   EXPECT_EQ(error_of([&] { silu(ctx, {}); }), "[silu] x is undefined, expected F32 or F64");
 }
 
+TEST(SoftCap, HasTheValuesAndGradientsOfItsDefinition) {
+  Context ctx = Context::serial();
+  const Tensor x = random_tensor({4, 5}, 1, -40, 40), y = soft_cap(ctx, x, 15).value();
+  for (std::int64_t i = 0; i < x.numel(); ++i) EXPECT_NEAR(y.at(i), 15 * std::tanh(x.at(i) / 15), 1e-14);
+  expect_gradients([](Context& c, const Variables& v) { return Variables{soft_cap(c, v[0], 15)}; }, {{"x", x}});
+  EXPECT_EQ(error_of([&] { soft_cap(ctx, x, 0); }), "[soft_cap] cap = 0.000000, expected more than 0");
+}
+
 }  // namespace
 }  // namespace stepwell

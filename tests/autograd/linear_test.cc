@@ -91,6 +91,32 @@ TEST(Linear, NamesWhatIsWrong) {
   EXPECT_EQ(message(x, {}, {}), "[linear] x [2, 3] and weight [], expected x [..., in] and weight [out, in]");
 }
 
+TEST(HeadwiseLinear, HasTheGradientsOfItsDefinition) {
+  for (const auto& [G, out, in] : {std::array<std::int64_t, 3>{3, 4, 4}, {2, 3, 5}, {1, 2, 2}, {5, 1, 1}, {2, 0, 3}}) {
+    const std::vector<GradcheckInput> inputs = {{"x", random_tensor({2, 3, G * in}, 1)},
+                                                {"weight", random_tensor({G, out, in}, 2)},
+                                                {"bias", random_tensor({G * out}, 3)}};
+    expect_gradients([](Context& ctx, const Variables& v) { return Variables{headwise_linear(ctx, v[0], v[1], v[2])}; },
+                     inputs, 0);
+    expect_gradients([](Context& ctx, const Variables& v) { return Variables{headwise_linear(ctx, v[0], v[1])}; },
+                     {inputs[0], inputs[1]}, 0);
+  }
+  // Half of the features, rows apart.
+  expect_gradients(
+      [](Context& ctx, const Variables& v) {
+        const auto [a, b] = split2(ctx, v[0], 8);
+        return Variables{headwise_linear(ctx, a, v[1]), headwise_linear(ctx, b, v[1])};
+      },
+      {{"x", random_tensor({5, 16}, 1)}, {"weight", random_tensor({2, 4, 4}, 2)}});
+}
+
+TEST(HeadwiseLinear, NamesWhatIsWrong) {
+  Context ctx = Context::serial();
+  EXPECT_EQ(
+      error_of([&] { headwise_linear(ctx, Tensor::zeros({2, 7}), Tensor::zeros({2, 4, 4})); }),
+      "[headwise_linear] x [2, 7] and weight [2, 4, 4], expected x [..., groups·in] and weight [groups, out, in]");
+}
+
 TEST(Matmul, HasTheGradientsOfItsDefinition) {
   using ops::Product;
   for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{2, 3, 5}, {1, 1, 1}, {7, 1, 3}, {0, 2, 3}, {2, 3, 0}}) {

@@ -33,6 +33,20 @@ TEST(LayerNorm, HasTheGradientsOfItsDefinition) {
   }
 }
 
+TEST(LayerNorm, GroupsAndOnePlusWeight) {
+  for (const std::int64_t group : {0, 1, 3, 6}) {
+    for (const bool one_plus : {false, true}) {
+      const auto f = [group, one_plus](Context& ctx, const Variables& v) {
+        return Variables{layer_norm(ctx, v[0], optional(v, 1), optional(v, 2), 1e-3, group, one_plus)};
+      };
+      const GradcheckInput x{"x", random_tensor({4, 6}, 1)}, weight{"weight", random_tensor({6}, 2)},
+          bias{"bias", random_tensor({6}, 3)};
+      expect_gradients(f, {x, weight, bias});
+      expect_gradients(f, {x});
+    }
+  }
+}
+
 TEST(RmsNorm, HasTheGradientsOfItsDefinition) {
   for (const Shape& shape : kShapes) {
     const GradcheckInput x{"x", random_tensor(shape, 1)}, weight{"weight", random_tensor({shape[-1]}, 2)};
@@ -94,6 +108,8 @@ TEST(Norms, NameWhatIsWrong) {
             "[gated_rms_norm] z is undefined, expected F32 or F64");
   EXPECT_EQ(error_of([&] { layer_norm(ctx, x, {}, Tensor::zeros({5}), 1e-5); }),
             "[layer_norm] bias is [5], expected [6]");
+  EXPECT_EQ(error_of([&] { layer_norm(ctx, x, {}, {}, 1e-5, 4); }),
+            "[layer_norm] group = 4 for x [2, 6], expected a divisor of its last extent, or 0");
   EXPECT_EQ(error_of([&] { softmax(ctx, Tensor::zeros({})); }),
             "[softmax] x is a scalar, expected at least one dimension");
 }

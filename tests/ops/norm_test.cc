@@ -50,17 +50,17 @@ Tensor rms_norm_reference(const ops::RmsNormInputs& in) {
 }
 
 Tensor layer_norm_reference(const ops::LayerNormInputs& in) {
-  const Index width = in.x.size(-1), rows = in.x.shape().rows();
+  const Index width = in.x.size(-1), rows = in.x.shape().rows(), group = in.group == 0 ? width : in.group;
   const Tensor y = Tensor::empty(in.x.shape(), DType::F64);
-  for (Index r = 0; r < rows; ++r) {
+  for (Index at = 0; at < rows * width; at += group) {
     double mean = 0, square = 0;
-    for (Index i = 0; i < width; ++i) mean += in.x.at(r * width + i) / static_cast<double>(width);
-    for (Index i = 0; i < width; ++i) square += std::pow(in.x.at(r * width + i) - mean, 2) / static_cast<double>(width);
-    for (Index i = 0; i < width; ++i) {
-      double v = (in.x.at(r * width + i) - mean) / std::sqrt(square + in.eps);
-      if (in.weight) v *= in.weight.at(i);
-      if (in.bias) v += in.bias.at(i);
-      y.data<double>()[r * width + i] = v;
+    for (Index i = at; i < at + group; ++i) mean += in.x.at(i) / static_cast<double>(group);
+    for (Index i = at; i < at + group; ++i) square += std::pow(in.x.at(i) - mean, 2) / static_cast<double>(group);
+    for (Index i = at; i < at + group; ++i) {
+      double v = (in.x.at(i) - mean) / std::sqrt(square + in.eps);
+      if (in.weight) v *= in.weight.at(i % width) + (in.one_plus_weight ? 1 : 0);
+      if (in.bias) v += in.bias.at(i % width);
+      y.data<double>()[i] = v;
     }
   }
   return y;
@@ -280,6 +280,31 @@ TEST(LayerNorm, EqualsItsDefinitionAndFiniteDifferences) {
       expect_near(out.x, numeric_gradient(in.x, cotangent, forward), 1e-7, name + " x");
       if (in.weight) expect_near(out.weight, numeric_gradient(in.weight, cotangent, forward), 1e-7, name + " weight");
       if (in.bias) expect_near(out.bias, numeric_gradient(in.bias, cotangent, forward), 1e-7, name + " bias");
+    }
+  }
+}
+
+TEST(LayerNorm, GroupsAndOnePlusWeight) {
+  Context ctx = Context::serial();
+  for (const Index group : {1, 5, 15, 30}) {
+    for (const bool one_plus : {false, true}) {
+      const std::string name = "group " + std::to_string(group) + (one_plus ? ", 1 + weight" : "");
+      const Shape shape{7, 30};
+      const ops::LayerNormInputs in{.x = uniform(shape, -2, 2, 1),
+                                    .weight = uniform({30}, 0.5, 1.5, 2),
+                                    .bias = uniform({30}, -1, 1, 3),
+                                    .eps = 1e-3,
+                                    .group = group,
+                                    .one_plus_weight = one_plus};
+      const Tensor y = poisoned(shape), cotangent = uniform(shape, -1, 1, 4);
+      ops::layer_norm(ctx, in, y);
+      expect_near(y, layer_norm_reference(in), 1e-14, name);
+      const ops::LayerNormGradients out{.x = poisoned(shape), .weight = poisoned({30}), .bias = poisoned({30})};
+      ops::layer_norm_backward(ctx, in, cotangent, out);
+      auto forward = [&] { return layer_norm_reference(in); };
+      expect_near(out.x, numeric_gradient(in.x, cotangent, forward), 1e-7, name + " x");
+      expect_near(out.weight, numeric_gradient(in.weight, cotangent, forward), 1e-7, name + " weight");
+      expect_near(out.bias, numeric_gradient(in.bias, cotangent, forward), 1e-7, name + " bias");
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "stepwell/core/segments.h"
 #include "stepwell/ops/gated_delta.h"
 #include "stepwell/ops/matmul.h"
+#include "stepwell/ops/mlstm.h"
 #include "stepwell/ops/norm.h"
 #include "stepwell/ops/selective_scan.h"
 #include "stepwell/ops/short_conv.h"
@@ -24,6 +25,9 @@ namespace stepwell {
 // reads the packed copy: same bits.
 Variable linear(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias = {},
                 const ops::PackedMatrix* packed = nullptr);
+// A linear layer of G blocks along the diagonal: x [..., G·in], weight [G, out, in], bias [G·out] or undefined → [...,
+// G·out] (ops/headwise.h).
+Variable headwise_linear(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias = {});
 // a [m, k], b [k, n] → [m, n] (Product::AB; ABt and AtB transpose an operand).
 Variable matmul(Context& ctx, const Variable& a, const Variable& b, ops::Product product = ops::Product::AB);
 
@@ -43,10 +47,14 @@ Variable silu(Context& ctx, const Variable& x);
 Variable softplus(Context& ctx, const Variable& x);
 enum class Gelu { Tanh, Erf };
 Variable gelu(Context& ctx, const Variable& x, Gelu form = Gelu::Erf);
+// cap·tanh(x/cap), cap > 0.
+Variable soft_cap(Context& ctx, const Variable& x, double cap);
 
 // Along the last dimension.
 Variable softmax(Context& ctx, const Variable& x);
-Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias, double eps);
+// Over groups of `group` entries (0: all); scaled by 1 + weight instead of weight where one_plus_weight.
+Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, const Variable& bias, double eps,
+                    std::int64_t group = 0, bool one_plus_weight = false);
 // x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all); weight optional.
 Variable rms_norm(Context& ctx, const Variable& x, const Variable& weight, double eps, std::int64_t group = 0);
 // With a gate z of x's shape: Before: rms_norm(x · silu(z)); After: rms_norm(x) · silu(z).
@@ -118,5 +126,27 @@ std::pair<Variable, Variable> gated_delta(Context& ctx, const GatedDeltaArgument
 // Between states [S, HV, K, V] and packed ones [S, HV, ⌈V/16⌉, K, 16].
 Variable pack_state(Context& ctx, const Variable& state);
 Variable unpack_state(Context& ctx, const Variable& state, std::int64_t V);
+
+// The mLSTM cell (ops/mlstm.h), shapes as there. → {h [L, H, V], last state}. The state is packed as that of
+// gated_delta, C [S, H, ⌈V/16⌉, K, 16], n [S, H, K], m [S, H]; all three undefined: zero.
+struct MlstmArguments {
+  Variable q, k, v, i, f;
+  double scale = 1;
+  ops::InputGate input_gate = ops::InputGate::Exponential;
+  bool normalise = true;  // always with the exponential gate
+  double eps = 1e-6;
+  ops::Form form = ops::Form::Auto;  // of the forward pass
+  std::int64_t chunk = 0;
+};
+struct MlstmVariables {
+  Variable C, n, m;
+};
+std::pair<Variable, MlstmVariables> mlstm(Context& ctx, const MlstmArguments& in, MlstmVariables state,
+                                          const Segments& segments);
+
+// The sLSTM cell (ops/slstm.h): x [L, 4·H·D], R [H, 4·D, D], bias [4·H·D] or undefined, state [S, 4, H·D] (y, c, n, m)
+// or undefined → {y [L, H·D], last state}.
+std::pair<Variable, Variable> slstm(Context& ctx, const Variable& x, const Variable& R, const Variable& bias,
+                                    Variable state, const Segments& segments);
 
 }  // namespace stepwell

@@ -37,12 +37,14 @@ struct RmsNormGradients {  // outputs, overwritten; undefined ones are skipped
 void rms_norm_backward(Context& ctx, const RmsNormInputs& in, const Tensor& grad_y, const RmsNormGradients& out);
 
 struct LayerNormInputs {
-  Tensor x;             // [..., width]
-  Tensor weight, bias;  // [width], or undefined
-  double eps = 1e-5;    // ≥ 0
+  Tensor x;                      // [..., width]
+  Tensor weight, bias;           // [width], or undefined
+  double eps = 1e-5;             // ≥ 0
+  std::int64_t group = 0;        // entries normalised together (a head), a divisor of width; 0: all of it
+  bool one_plus_weight = false;  // scale by 1 + weight (xLSTM)
 };
 
-// y = (x − mean(x)) / sqrt(variance(x) + eps) · weight + bias, the variance with 1/width; arXiv:1607.06450.
+// y = (x − mean(x)) / sqrt(variance(x) + eps) · weight + bias, per group, the variance with 1/group; arXiv:1607.06450.
 void layer_norm(Context& ctx, const LayerNormInputs& in, const Tensor& y);
 
 struct LayerNormGradients {  // outputs, overwritten; undefined ones are skipped

@@ -26,18 +26,22 @@ void check_input(const char* where, const Tensor& x, double eps) {
   STEPWELL_CHECK(x.defined() && x.rank() >= 1, where, "x is " + described(x) + ", expected at least one dimension");
   STEPWELL_CHECK(eps >= 0, where, "eps = " + std::to_string(eps) + ", expected ≥ 0");
 }
+void check_group(const char* where, Index group, Index width) {
+  STEPWELL_CHECK(group >= 0 && (group == 0 || width % group == 0), where,
+                 "group = " + std::to_string(group) + ", expected a divisor of the width, " + std::to_string(width));
+}
 void check_rms_norm(const char* where, const RmsNormInputs& in) {
   check_input(where, in.x, in.eps);
   const Index width = in.x.size(-1);
   check_optional(where, "z", in.z, in.x.shape(), in.x.dtype());
   check_optional(where, "weight", in.weight, {width}, in.x.dtype());
-  STEPWELL_CHECK(in.group >= 0 && (in.group == 0 || width % in.group == 0), where,
-                 "group = " + std::to_string(in.group) + ", expected a divisor of the width, " + std::to_string(width));
+  check_group(where, in.group, width);
 }
 void check_layer_norm(const char* where, const LayerNormInputs& in) {
   check_input(where, in.x, in.eps);
   check_optional(where, "weight", in.weight, {in.x.size(-1)}, in.x.dtype());
   check_optional(where, "bias", in.bias, {in.x.size(-1)}, in.x.dtype());
+  check_group(where, in.group, in.x.size(-1));
 }
 
 template <class T>
@@ -62,8 +66,14 @@ RmsNormRows<T> rows_of(const RmsNormInputs& in) {
 }
 template <class T>
 LayerNormRows<T> rows_of(const LayerNormInputs& in) {
-  return {data_of<const T>(in.x), data_of<const T>(in.weight), data_of<const T>(in.bias), static_cast<T>(in.eps),
-          in.x.size(-1)};
+  const Index width = in.x.size(-1), group = in.group == 0 ? width : in.group;
+  return {data_of<const T>(in.x),
+          data_of<const T>(in.weight),
+          data_of<const T>(in.bias),
+          static_cast<T>(in.eps),
+          group,
+          group == 0 ? 0 : width / group,
+          in.one_plus_weight ? T{1} : T{0}};
 }
 
 // Runs f(first, count, sums, scratch) over blocks of 256 rows. Each block adds its part of the weight gradients to
@@ -131,10 +141,11 @@ void layer_norm(Context& ctx, const LayerNormInputs& in, const Tensor& y) {
   dispatch_float(in.x.dtype(), "layer_norm", [&]<class T>(T) {
     const auto kernel = rows_of<T>(in);
     T* out = data_of<T>(y);
-    for_row_tasks(ctx, in.x.shape().rows(), kernel.width, [&](Index first, Index rows) {
+    const Index width = in.x.size(-1);
+    for_row_tasks(ctx, in.x.shape().rows(), width, [&](Index first, Index rows) {
       auto part = kernel;
-      part.x += first * part.width;
-      layer_norm_rows(part, rows, out + first * part.width);
+      part.x += first * width;
+      layer_norm_rows(part, rows, out + first * width);
     });
   });
 }
@@ -159,7 +170,7 @@ void layer_norm_backward(Context& ctx, const LayerNormInputs& in, const Tensor& 
       part.x += first * width;
       layer_norm_backward_rows(part, grad + first * width, rows,
                                {moved(grad_x, first * width), grad_weight ? sums : nullptr,
-                                grad_bias ? sums + parameters - width : nullptr, scratch.allocate<T>(2 * width)});
+                                grad_bias ? sums + parameters - width : nullptr, scratch.allocate<T>(2 * part.group)});
     });
     if (grad_weight) std::copy_n(total, width, grad_weight);
     if (grad_bias) std::copy_n(total + parameters - width, width, grad_bias);

@@ -115,50 +115,76 @@ void rms_norm_backward_rows_t(const RmsNormRows<T>& in, const T* grad_y, Index r
 
 // centred = x − mean(x); returns 1/sqrt(variance + eps).
 template <class T>
-HWY_INLINE T centre(const LayerNormRows<T>& in, const T* x, T* centred) {
-  const T count = static_cast<T>(in.width);
-  const Vec<T> mean = set<T>(sum16(x, in.width) / count);
-  for_vectors<T>(in.width, [&](Index i, Index lanes)
-                               HWY_ATTR { store_part<T>(hn::Sub(load_part(x + i, lanes), mean), centred + i, lanes); });
-  return inverse_root(dot16(centred, centred, in.width) / count, in.eps);
+HWY_INLINE T centre(const T* x, Index n, T eps, T* centred) {
+  const T count = static_cast<T>(n);
+  const Vec<T> mean = set<T>(sum16(x, n) / count);
+  for_vectors<T>(n, [&](Index i, Index lanes)
+                        HWY_ATTR { store_part<T>(hn::Sub(load_part(x + i, lanes), mean), centred + i, lanes); });
+  return inverse_root(dot16(centred, centred, n) / count, eps);
+}
+
+template <class T>
+LayerNormRows<T> group_of(LayerNormRows<T> in, Index row, Index group) {
+  const Index at = group * in.group;
+  in.x += row * in.groups * in.group + at;
+  if (in.weight) in.weight += at;
+  if (in.bias) in.bias += at;
+  return in;
+}
+
+// One group of one row: the pointers of `in` are at its first entry.
+template <class T>
+HWY_INLINE void layer_norm_group(const LayerNormRows<T>& in, T* y) {
+  const Vec<T> inverse = set<T>(centre(in.x, in.group, in.eps, y)), offset = set(in.offset);
+  for_vectors<T>(in.group, [&](Index i, Index lanes) HWY_ATTR {
+    Vec<T> v = hn::Mul(load_part(y + i, lanes), inverse);
+    if (in.weight) v = hn::Mul(v, hn::Add(load_part(in.weight + i, lanes), offset));
+    if (in.bias) v = hn::Add(v, load_part(in.bias + i, lanes));
+    store_part<T>(v, y + i, lanes);
+  });
 }
 
 template <class T>
 void layer_norm_rows_t(const LayerNormRows<T>& in, Index rows, T* y) {
-  for (Index r = 0; r < rows; ++r, y += in.width) {
-    const Vec<T> inverse = set<T>(centre(in, in.x + r * in.width, y));
-    for_vectors<T>(in.width, [&](Index i, Index lanes) HWY_ATTR {
-      Vec<T> v = hn::Mul(load_part(y + i, lanes), inverse);
-      if (in.weight) v = hn::Mul(v, load_part(in.weight + i, lanes));
-      if (in.bias) v = hn::Add(v, load_part(in.bias + i, lanes));
-      store_part<T>(v, y + i, lanes);
-    });
+  for (Index r = 0; r < rows; ++r) {
+    for (Index g = 0; g < in.groups; ++g) layer_norm_group(group_of(in, r, g), y + (r * in.groups + g) * in.group);
   }
 }
 
-// With v the normalised row: g_v = g_y·w, g_x = (g_v − mean(g_v) − v·mean(g_v·v))/sqrt(variance + eps).
+// With v the normalised group: g_v = g_y·w, g_x = (g_v − mean(g_v) − v·mean(g_v·v))/sqrt(variance + eps).
+template <class T>
+HWY_INLINE void layer_norm_backward_group(const LayerNormRows<T>& in, const T* grad_y,
+                                          const LayerNormRowGradients<T>& out) {
+  const Index n = in.group;
+  const T count = static_cast<T>(n);
+  T *normed = out.scratch, *grad_normed = out.scratch + n;
+  const Vec<T> inverse = set<T>(centre(in.x, n, in.eps, normed)), offset = set(in.offset);
+  for_vectors<T>(n, [&](Index i, Index lanes) HWY_ATTR {
+    const Vec<T> v = hn::Mul(load_part(normed + i, lanes), inverse), g = load_part(grad_y + i, lanes);
+    if (out.weight) store_part<T>(fma(g, v, load_part(out.weight + i, lanes)), out.weight + i, lanes);
+    if (out.bias) store_part<T>(hn::Add(load_part(out.bias + i, lanes), g), out.bias + i, lanes);
+    store_part<T>(v, normed + i, lanes);
+    store_part<T>(in.weight ? hn::Mul(g, hn::Add(load_part(in.weight + i, lanes), offset)) : g, grad_normed + i, lanes);
+  });
+  if (!out.x) return;
+  const Vec<T> mean = set<T>(sum16(grad_normed, n) / count);
+  const Vec<T> slope = set<T>(dot16(grad_normed, normed, n) / count);
+  for_vectors<T>(n, [&](Index i, Index lanes) HWY_ATTR {
+    const Vec<T> g = fnma(load_part(normed + i, lanes), slope, hn::Sub(load_part(grad_normed + i, lanes), mean));
+    store_part<T>(hn::Mul(g, inverse), out.x + i, lanes);
+  });
+}
+
 template <class T>
 void layer_norm_backward_rows_t(const LayerNormRows<T>& in, const T* grad_y, Index rows,
                                 const LayerNormRowGradients<T>& out) {
-  const T count = static_cast<T>(in.width);
-  T *normed = out.scratch, *grad_normed = out.scratch + in.width;
   for (Index r = 0; r < rows; ++r) {
-    const Index offset = r * in.width;
-    const Vec<T> inverse = set<T>(centre(in, in.x + offset, normed));
-    for_vectors<T>(in.width, [&](Index i, Index lanes) HWY_ATTR {
-      const Vec<T> v = hn::Mul(load_part(normed + i, lanes), inverse), g = load_part(grad_y + offset + i, lanes);
-      if (out.weight) store_part<T>(fma(g, v, load_part(out.weight + i, lanes)), out.weight + i, lanes);
-      if (out.bias) store_part<T>(hn::Add(load_part(out.bias + i, lanes), g), out.bias + i, lanes);
-      store_part<T>(v, normed + i, lanes);
-      store_part<T>(in.weight ? hn::Mul(g, load_part(in.weight + i, lanes)) : g, grad_normed + i, lanes);
-    });
-    if (!out.x) continue;
-    const Vec<T> mean = set<T>(sum16(grad_normed, in.width) / count);
-    const Vec<T> slope = set<T>(dot16(grad_normed, normed, in.width) / count);
-    for_vectors<T>(in.width, [&](Index i, Index lanes) HWY_ATTR {
-      const Vec<T> g = fnma(load_part(normed + i, lanes), slope, hn::Sub(load_part(grad_normed + i, lanes), mean));
-      store_part<T>(hn::Mul(g, inverse), out.x + offset + i, lanes);
-    });
+    for (Index g = 0; g < in.groups; ++g) {
+      const Index at = g * in.group, offset = r * in.groups * in.group + at;
+      layer_norm_backward_group(group_of(in, r, g), grad_y + offset,
+                                {out.x ? out.x + offset : nullptr, out.weight ? out.weight + at : nullptr,
+                                 out.bias ? out.bias + at : nullptr, out.scratch});
+    }
   }
 }
 

@@ -32,16 +32,17 @@ void rms_norm_backward_rows(const RmsNormRows<double>& in, const double* grad_y,
 
 template <class T>
 struct LayerNormRows {
-  const T* x;              // [rows, width]
-  const T *weight, *bias;  // [width] or null
+  const T* x;              // [rows, groups·group]
+  const T *weight, *bias;  // [groups·group] or null
   T eps;
-  std::int64_t width;
+  std::int64_t group, groups;
+  T offset;  // added to the weight
 };
 template <class T>
 struct LayerNormRowGradients {
-  T* x;              // [rows, width] or null
-  T *weight, *bias;  // [width] or null; row by row added to what is there
-  T* scratch;        // [2·width]
+  T* x;              // [rows, groups·group] or null
+  T *weight, *bias;  // [groups·group] or null; row by row added to what is there
+  T* scratch;        // [2·group]
 };
 void layer_norm_rows(const LayerNormRows<float>& in, std::int64_t rows, float* y);
 void layer_norm_rows(const LayerNormRows<double>& in, std::int64_t rows, double* y);
