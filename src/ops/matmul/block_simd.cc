@@ -17,17 +17,17 @@ namespace stepwell::ops::HWY_NAMESPACE {
 
 using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this target
 
-// Most rows of a register tile, which is two vectors wide: 2·kTileRows accumulators, two vectors of b and one of a must
-// fit the registers (32 of them on AVX3, else 16).
+// Most rows of a register tile of two vectors' width, and of one of four: all of its accumulators, its vectors of b and
+// one of a must fit the registers (32 of them on AVX3, else 16: no wide tiles).
 #if HWY_TARGET == HWY_AVX3
-inline constexpr int kTileRows = 12;
+inline constexpr int kTileRows = 12, kWideRows = 6;
 #else
-inline constexpr int kTileRows = 6;
+inline constexpr int kTileRows = 6, kWideRows = 0;
 #endif
 
-// How many k ahead b is prefetched: 2 KiB of a panel.
+// How many k ahead b is prefetched: 1 KiB of a panel.
 template <class T>
-inline constexpr std::int64_t kAheadRows = 2048 / sizeof(T) / kPanel;
+inline constexpr std::int64_t kAheadRows = 1024 / sizeof(T) / kPanel;
 
 // The operands of one tile, at its first row and column.
 template <class T>
@@ -66,22 +66,23 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t depth, Vec<T> (&acc)[R]
   const T* a[kGroups];
 #pragma GCC unroll 4
   for (int g = 0; g < kGroups; ++g) a[g] = x.a + 3 * g * x.a_row;
-  const T* b[V];
+  const T* b = x.b;
+  std::int64_t offset[V];
   T* keep[V];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
     const std::int64_t n = v * kWidth<T>;
-    b[v] = x.b + n / kPanel * x.b_panel + n % kPanel;
+    offset[v] = n / kPanel * x.b_panel + n % kPanel;
     if (kKeep) keep[v] = x.keep + n / kPanel * depth * kPanel + n % kPanel;
   }
   const std::int64_t a_row = x.a_row, a_step = x.a_step, b_step = x.b_step, b_ahead = x.b_ahead;
   for (std::int64_t k = depth; k > 0; --k) {
     Vec<T> y[V];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
-      y[v] = load(b[v]);
-      __builtin_prefetch(b[v] + b_ahead);
-      b[v] += b_step;
+      y[v] = load(b + offset[v]);
+      // Rows of a loose b may all fall in a few sets of L1: to L2 only.
+      if (V < 4) __builtin_prefetch(b + offset[v] + b_ahead, 0, kKeep ? 2 : 3);
       if (kKeep) {
         store(y[v], keep[v]);
         keep[v] += kPanel;
@@ -90,9 +91,10 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t depth, Vec<T> (&acc)[R]
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const Vec<T> z = set(a[r / 3][r % 3 * a_row]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) acc[r][v] = fma(z, y[v], acc[r][v]);
     }
+    b += b_step;
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) a[g] += a_step;
   }
@@ -104,7 +106,7 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
   Vec<T> acc[R][V];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) acc[r][v] = zero<T>();
   }
   if (x.keep) {
@@ -116,42 +118,43 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
     HWY_ALIGN T edge[R * V * kWidth<T>];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) store(acc[r][v], edge + (r * V + v) * kWidth<T>);
     }
     return finish_edge(p, edge, R, V * kWidth<T>, row, column);
   }
   if (p.partial) {
-    const T* partial = p.partial + row * p.partial_row + column;
+    const std::int64_t step = p.partial_row;
+    const T* partial = p.partial + row * step + column;
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) {
-        acc[r][v] = hn::Add(load(partial + r * p.partial_row + v * kWidth<T>), acc[r][v]);
-      }
+    for (int r = 0; r < R; ++r, partial += step) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) acc[r][v] = hn::Add(load(partial + v * kWidth<T>), acc[r][v]);
     }
   }
   if (p.bias) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       const Vec<T> bias = load(p.bias + column + v * kWidth<T>);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) acc[r][v] = hn::Add(acc[r][v], bias);
     }
   }
+  // A copy: as far as the compiler knows, stores may change p.
+  const std::int64_t step = p.out_row;
   if (p.old) {
-    const T* old = p.old + row * p.out_row + column;
+    const T* old = p.old + row * step + column;
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) acc[r][v] = hn::Add(load(old + r * p.out_row + v * kWidth<T>), acc[r][v]);
+    for (int r = 0; r < R; ++r, old += step) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) acc[r][v] = hn::Add(load(old + v * kWidth<T>), acc[r][v]);
     }
   }
-  T* out = p.out + row * p.out_row + column;
+  T* out = p.out + row * step + column;
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) store(acc[r][v], out + r * p.out_row + v * kWidth<T>);
+  for (int r = 0; r < R; ++r, out += step) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) store(acc[r][v], out + v * kWidth<T>);
   }
 }
 
@@ -166,10 +169,13 @@ constexpr std::array<Tile<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, 
 template <class T, int V>
 constexpr std::array<Tile<T>, kTileRows> kTiles = tiles_of<T, V>(std::make_integer_sequence<int, kTileRows>());
 
+template <class T>
+constexpr std::array<Tile<T>, kWideRows> kWideTiles = tiles_of<T, 4>(std::make_integer_sequence<int, kWideRows>());
+
 // How rows are dealt to tiles: evenly, since low tiles wait for the latency of their few chains.
 struct Deal {
-  explicit Deal(std::int64_t rows)
-      : count((rows + kTileRows - 1) / kTileRows), height(rows / count), higher(rows % count) {}
+  Deal(std::int64_t rows, std::int64_t most)
+      : count((rows + most - 1) / most), height(rows / count), higher(rows % count) {}
   std::int64_t begin(std::int64_t i) const { return i * height + std::min(i, higher); }
   std::int64_t rows(std::int64_t i) const { return height + (i < higher); }
   std::int64_t count, height, higher;
@@ -191,22 +197,11 @@ void gather_tile(const BlockProduct<T>& p, std::int64_t row, std::int64_t rows) 
   }
 }
 
-// Part i of n of some memory, to L2.
+// Whether tiles can read columns n… of a loose b as they are.
 template <class T>
-void prefetch_part(const Ahead<T>& ahead, std::int64_t i, std::int64_t n) {
-  constexpr std::int64_t kLine = 64 / sizeof(T);
-  const std::int64_t lines = (ahead.length + kLine - 1) / kLine, end = ahead.rows * lines * (i + 1) / n;
-  for (std::int64_t line = ahead.rows * lines * i / n; line < end; ++line) {
-    __builtin_prefetch(ahead.data + line / lines * ahead.stride + line % lines * kLine, 0, 2);
-  }
-}
-
-// The rows of a that a tile will need.
-template <class T>
-Ahead<T> rows_ahead(const BlockProduct<T>& p, std::int64_t row, std::int64_t rows) {
-  if (p.a_row == 1) return {p.a + row, p.depth, rows, p.a_step};
-  if (p.a_step == 1) return {p.a + row * p.a_row, rows, p.depth, p.a_row};
-  return {};
+bool readable(const BlockProduct<T>& p, std::int64_t n) {
+  const std::int64_t columns = p.columns - n;
+  return p.b.n_stride == 1 && (columns >= 2 * kWidth<T> || columns == kWidth<T>);
 }
 
 // Columns of a loose b for the first tile that needs them: where they can be read as they are, the tile copies them to
@@ -216,8 +211,7 @@ void open_columns(const BlockProduct<T>& p, std::int64_t n, bool more_tiles, Ope
   constexpr std::int64_t kColumns = 2 * kWidth<T>, kGroup = std::max<std::int64_t>(kColumns, kPanel);
   // Without tiles to come, every group of columns uses the same, warm, memory.
   T* const panels = p.panels + (more_tiles ? n / kPanel * p.depth * kPanel : 0);
-  const std::int64_t columns = p.columns - n;
-  if (p.b.n_stride == 1 && (columns >= kColumns || columns == kWidth<T>)) {
+  if (readable(p, n)) {
     x.b = p.b.data + n;
     x.b_panel = kPanel;
     x.b_step = p.b.k_stride;
@@ -236,9 +230,12 @@ void open_columns(const BlockProduct<T>& p, std::int64_t n, bool more_tiles, Ope
 // Rows outside, columns inside: a tile's rows of a stay in L1 while b passes by from L2.
 template <class T>
 void multiply_block_t(const BlockProduct<T>& p) {
-  constexpr std::int64_t kColumns = 2 * kWidth<T>;
-  const Deal deal(p.rows);
-  const std::int64_t groups = (p.columns + kColumns - 1) / kColumns;
+  // A loose b of at most 64 KiB is read where it is by all tiles, not copied by the first.
+  const bool in_place =
+      p.panels && p.b.n_stride == 1 && p.depth * p.b.k_stride * static_cast<std::int64_t>(sizeof(T)) <= 1 << 16;
+  // Wide tiles load less, but more of it from b: worth it while b stays near.
+  const bool wide = kWideRows > 0 && in_place && p.columns >= 4 * kWidth<T>;
+  const Deal deal(p.rows, wide ? kWideRows : kTileRows);
   for (std::int64_t i = 0; i < deal.count; ++i) {
     const std::int64_t row = deal.begin(i), rows = deal.rows(i);
     Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0, 0, nullptr};
@@ -248,22 +245,20 @@ void multiply_block_t(const BlockProduct<T>& p) {
       x.a_row = 1;
       x.a_step = rows;
     }
-    Ahead<T> next_rows;
-    if (i + 1 < deal.count) next_rows = rows_ahead(p, row + rows, deal.rows(i + 1));
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const std::int64_t n = g * kColumns;
+    for (std::int64_t n = 0, vectors; n < p.columns; n += vectors * kWidth<T>) {
+      vectors = wide && p.columns - n >= 4 * kWidth<T> ? 4 : 2;
       x.keep = nullptr;
-      if (p.panels && i == 0) {
+      if (p.panels && (i == 0 || (in_place && readable(p, n)))) {
         open_columns(p, n, deal.count > 1, x);
+        if (in_place) x.keep = nullptr;
       } else {
         x.b_panel = p.panels ? p.depth * kPanel : p.b.panel;
         x.b_step = kPanel;
         x.b = (p.panels ? p.panels : p.b.data) + n / kPanel * x.b_panel + n % kPanel;
       }
       x.b_ahead = x.b_step * kAheadRows<T>;
-      prefetch_part(next_rows, g, groups);
-      prefetch_part(p.ahead, i * groups + g, deal.count * groups);
-      const auto& tiles = p.columns - n > kWidth<T> ? kTiles<T, 2> : kTiles<T, 1>;
+      const bool narrow = p.columns - n <= kWidth<T>;
+      const auto* tiles = vectors == 4 ? kWideTiles<T>.data() : narrow ? kTiles<T, 1>.data() : kTiles<T, 2>.data();
       tiles[rows - 1](p, x, row, n);
     }
   }

@@ -26,13 +26,6 @@ struct RightOperand {
   }
 };
 
-// Memory that will be needed: `rows` rows of `length` elements, `stride` apart.
-template <class T>
-struct Ahead {
-  const T* data = nullptr;
-  std::int64_t rows = 0, length = 0, stride = 0;
-};
-
 // One block of a matrix product: out[m,n] = Σ_k a[m,k] b[k,n] over at most kDepth values of k, finished as asked.
 //
 // Shapes  a[m,k] at a[m·a_row + k·a_step]; bias [columns]; partial, old, out [rows, columns] with contiguous columns.
@@ -53,7 +46,6 @@ struct BlockProduct {
   const T* old = nullptr;  // what to add to
   T* out = nullptr;
   std::int64_t out_row = 0;  // of old too
-  Ahead<T> ahead;            // brought to L2 on the way
 };
 void multiply_block(const BlockProduct<float>& p);
 void multiply_block(const BlockProduct<double>& p);

@@ -11,17 +11,19 @@ namespace stepwell::ops {
 
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+// Of positive numbers.
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a <= b ? 1 : (a + b - 1) / b; }
 
-// How c is cut into tasks: by shape alone. A task packs the columns of b it needs, once for all of its rows, so tasks
-// are high, unless that leaves too few of them.
+// How c is cut into tasks: by shape alone. A task packs the columns of b it needs, once for all of its rows, and reads
+// the rows of a once for all of its columns, so tasks are large, unless that leaves too few of them.
 struct Cut {
   Cut(std::int64_t M, std::int64_t N, std::int64_t element_size) {
-    constexpr std::int64_t kMostRows = 44 * kMostTileRows, kColumnBytes = 1024, kTasks = 4;
-    across = ceil_div(N, kColumnBytes / element_size);
+    constexpr std::int64_t kRows = 22 * kMostTileRows, kTasks = 4;
+    const std::int64_t narrow = 1024 / element_size, wide = 2 * narrow;
+    across = ceil_div(N, ceil_div(M, kRows) * ceil_div(N, wide) < kTasks ? narrow : wide);
     columns = ceil_div(ceil_div(N, across), 2 * kPanel) * 2 * kPanel;
     across = ceil_div(N, columns);
-    down = ceil_div(M, across < kTasks ? kMostRows / 2 : kMostRows);
+    down = ceil_div(M, across < kTasks ? kRows : 2 * kRows);
     rows = ceil_div(ceil_div(M, down), kMostTileRows) * kMostTileRows;
     down = ceil_div(M, rows);
   }
@@ -65,7 +67,6 @@ class Task {
       p.depth = std::min(kDepth, K - k);
       p.a = a_.data + row_ * p.a_row + k * p.a_step;
       p.b = b_.at(k, column_);
-      p.ahead = columns_after(k);
       p.partial = k > 0 ? sums : nullptr;
       p.bias = last && options_.bias ? options_.bias + column_ : nullptr;
       p.old = finish && options_.accumulate ? out : nullptr;
@@ -77,24 +78,6 @@ class Task {
   }
 
  private:
-  // What to fetch from memory during step k: the part of b for the next step, or for the first step of the next task.
-  Ahead<T> columns_after(std::int64_t k) const {
-    const std::int64_t K = a_.extent[1];
-    std::int64_t column = column_;
-    k += kDepth;
-    if (k >= K) {
-      k = 0;
-      column += cut_.columns;
-    }
-    const std::int64_t columns = std::min(cut_.columns, c_.extent[1] - column), depth = std::min(kDepth, K - k);
-    if (columns <= 0) return {};
-    const RightOperand<T> b = b_.at(k, column);
-    if (b.panel) return {b.data, ceil_div(columns, kPanel), depth * kPanel, b.panel};
-    if (b.n_stride == 1) return {b.data, depth, columns, b.k_stride};
-    if (b.k_stride == 1) return {b.data, columns, depth, b.n_stride};
-    return {};
-  }
-
   void scatter_sums(const BlockProduct<T>& p, const T* sums) const {
     for (std::int64_t m = 0; m < p.rows; ++m) {
       for (std::int64_t n = 0; n < p.columns; ++n) {
