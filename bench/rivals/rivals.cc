@@ -54,9 +54,14 @@ std::vector<Contender> find_rivals(int threads) {
   for (const char* name : {"OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
     unsetenv(name);
   }
-  if (simd::supported_isas().front() == simd::Isa::Avx3) {
+  // With STEPWELL_ISA=avx2 the others are held to AVX2 too. Debian 12's BLIS knows kernels by number.
+  if (simd::current_isa() == simd::Isa::Avx3) {
     setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
-    setenv("BLIS_ARCH_TYPE", "skx", 1);
+    setenv("BLIS_ARCH_TYPE", "0", 1);
+  } else if (simd::current_isa() == simd::Isa::Avx2 && simd::supported_isas().front() == simd::Isa::Avx3) {
+    setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+    setenv("BLIS_ARCH_TYPE", "3", 1);
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
   }
   const std::string count = std::to_string(threads);
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"}) {
