@@ -118,12 +118,30 @@ Variable scale(Context& ctx, const Variable& x, double factor) {
   return y;
 }
 
+Variable clamp(Context& ctx, const Variable& x, double low, double high) {
+  autograd::check_float("clamp", "x", x);
+  const Tensor source = x.value().contiguous(ctx), y = like(ctx, source);
+  ops::clamp(ctx, source, low, high, y);
+  if (kRecords && recording({&x})) {
+    return record(y, {x}, [source, low, high](Backward& b) {
+      if (!b.grad().defined()) return;
+      const Tensor grad_x = like(b.ctx, source);
+      ops::clamp_backward(b.ctx, source, low, high, b.grad(), grad_x);
+      b.give(0, grad_x);
+    });
+  }
+  return y;
+}
+
 Variable exp(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Exp, "exp", x); }
 Variable decay_rate(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::DecayRate, "decay_rate", x); }
 Variable tanh(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Tanh, "tanh", x); }
 Variable sigmoid(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Sigmoid, "sigmoid", x); }
 Variable silu(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Silu, "silu", x); }
 Variable softplus(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Softplus, "softplus", x); }
+Variable log_sigmoid(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::LogSigmoid, "log_sigmoid", x); }
+Variable relu(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Relu, "relu", x); }
+Variable elu_plus_one(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::EluPlusOne, "elu_plus_one", x); }
 Variable gelu(Context& ctx, const Variable& x, Gelu form) {
   return unary(ctx, form == Gelu::Tanh ? ops::Unary::GeluTanh : ops::Unary::GeluErf, "gelu", x);
 }

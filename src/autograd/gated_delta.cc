@@ -134,6 +134,8 @@ void check_arguments(const GatedDeltaArguments& in, const Variable& state, const
     autograd::check_shape(kWhere, "A_log", in.A_log.value(), {in.g.size(1)});
     autograd::check_shape(kWhere, "dt_bias", in.dt_bias.value(), {in.g.size(1) * in.g.size(2)});
   }
+  STEPWELL_CHECK(in.chunk >= 0, kWhere,
+                 "chunk = " + std::to_string(in.chunk) + ", expected at least 1, or 0 for what is fastest");
   autograd::check_dtype(kWhere, "state", state, "q", in.q);
   autograd::check_shape(kWhere, "state", state.value(), state_shape);
   autograd::check_tokens(kWhere, in.q, segments);
@@ -161,6 +163,8 @@ std::pair<Variable, Variable> gated_delta(Context& ctx, const GatedDeltaArgument
   }
   dispatch_float(in.q.dtype(), kWhere, [&]<class T>(T) {
     ops::GatedDeltaOptions<T> options;
+    options.form = in.form;
+    options.chunk = in.chunk;
     if (checkpoints.defined()) options.checkpoints = checkpoints.view<T, 4>();
     ops::gated_delta<T>(ctx, views<T>(tensors), segments, per_head<T>(last), o.view<T, 3>(), options);
   });

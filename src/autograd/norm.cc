@@ -42,7 +42,7 @@ void check_group(const char* where, const Variable& x, std::int64_t group) {
 Tensor contiguous(Context& ctx, const Variable& v) { return v ? v.value().contiguous(ctx) : Tensor(); }
 
 Variable any_rms_norm(Context& ctx, const char* where, const Variable& x, const Variable& z, const Variable& weight,
-                      double eps, GateOrder order, std::int64_t group) {
+                      double eps, GateOrder order, std::int64_t group, GateActivation activation) {
   check_rows(where, x);
   autograd::check_dtype(where, "z", z, "x", x);
   autograd::check_shape(where, "z", z.value(), x.shape());
@@ -54,7 +54,8 @@ Variable any_rms_norm(Context& ctx, const char* where, const Variable& x, const 
                               .weight = contiguous(ctx, weight),
                               .eps = eps,
                               .group = group,
-                              .gate = order};
+                              .gate = order,
+                              .activation = activation};
   const Tensor y = like(ctx, in.x);
   ops::rms_norm(ctx, in, y);
   if (kRecords && recording({&x, &z, &weight})) {
@@ -119,13 +120,28 @@ Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, con
 }
 
 Variable rms_norm(Context& ctx, const Variable& x, const Variable& weight, double eps, std::int64_t group) {
-  return any_rms_norm(ctx, "rms_norm", x, {}, weight, eps, GateOrder::Before, group);
+  return any_rms_norm(ctx, "rms_norm", x, {}, weight, eps, GateOrder::Before, group, GateActivation::Silu);
 }
 
 Variable gated_rms_norm(Context& ctx, const Variable& x, const Variable& z, const Variable& weight, double eps,
-                        GateOrder order, std::int64_t group) {
+                        GateOrder order, std::int64_t group, GateActivation activation) {
   autograd::check_float("gated_rms_norm", "z", z);
-  return any_rms_norm(ctx, "gated_rms_norm", x, z, weight, eps, order, group);
+  return any_rms_norm(ctx, "gated_rms_norm", x, z, weight, eps, order, group, activation);
+}
+
+Variable sum_norm(Context& ctx, const Variable& x) {
+  check_rows("sum_norm", x);
+  const Tensor source = x.value().contiguous(ctx), y = like(ctx, source);
+  ops::sum_norm(ctx, source, y);
+  if (kRecords && recording({&x})) {
+    return record(y, {x}, [source](Backward& b) {
+      if (!b.grad().defined()) return;
+      const Tensor grad_x = like(b.ctx, source);
+      ops::sum_norm_backward(b.ctx, source, b.grad(), grad_x);
+      b.give(0, grad_x);
+    });
+  }
+  return y;
 }
 
 }  // namespace stepwell

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "stepwell/autograd/functions.h"
+#include "stepwell/ops/elementwise.h"
 
 #include "autograd/arguments.h"
 #include "autograd/recording.h"
@@ -132,6 +133,32 @@ Variable concat(Context& ctx, std::span<const Variable> parts) {
                     }
                   })
         .front();
+  }
+  return whole;
+}
+
+Variable repeat_heads(Context& ctx, const Variable& x, std::int64_t count) {
+  const char* where = "repeat_heads";
+  autograd::check_float(where, "x", x);
+  STEPWELL_CHECK(x.shape().rank() == 3 && count >= 1, where,
+                 "x " + x.shape().to_string() + " repeated " + std::to_string(count) +
+                     " times, expected x [L, heads, width] and a count of at least 1");
+  if (count == 1) return x;
+  const std::int64_t width = x.size(2), rows = x.size(0) * x.size(1);
+  const Tensor source = autograd::foldable(ctx, x.value());
+  const Tensor whole = Tensor::empty(ctx, {x.size(0), x.size(1) * count, width}, x.dtype());
+  const Tensor side_by_side = whole.reshape({rows, count * width});
+  for (std::int64_t i = 0; i < count; ++i) copy_rows(ctx, source, side_by_side.slice(-1, i * width, width));
+  if (kRecords && recording({&x})) {
+    return record(whole, {x}, [count, width, rows, shape = x.shape()](Backward& b) {
+      if (!b.grad().defined()) return;
+      const Tensor parts = b.grad().reshape({rows, count * width});
+      const Tensor total = parts.slice(-1, 0, width).clone(b.ctx);
+      for (std::int64_t i = 1; i < count; ++i) {
+        ops::accumulate(b.ctx, parts.slice(-1, i * width, width).contiguous(b.ctx), 1, total);
+      }
+      b.give(0, total.reshape(shape));
+    });
   }
   return whole;
 }

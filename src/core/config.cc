@@ -155,6 +155,12 @@ Config ConfigReader::child(std::string_view key) {
   return v ? *v : Config();
 }
 
+Config ConfigReader::list(std::string_view key) {
+  const Config* v = get(key);
+  if (v && !v->is_array()) reject(key, "a list");
+  return v ? *v : Config();
+}
+
 void ConfigReader::ignore(std::string_view key) { known_.emplace(key); }
 
 void ConfigReader::finish() const {

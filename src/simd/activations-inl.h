@@ -156,6 +156,12 @@ HWY_INLINE V softplus_derivative(V x) {
   return softplus_derivative(x, exp_minus_abs(x));
 }
 
+// x + 1 above 0, eˣ below: ELU with its floor at 0, positive for every x.
+template <class V>
+HWY_INLINE V elu_plus_one(V x) {
+  return hn::IfThenElse(hn::Lt(constant<V>(0), x), hn::Add(x, constant<V>(1)), exp(at_most(x, 0)));
+}
+
 // log(sig(x)) = min(x, 0) − log1p(exp(−|x|)). Largest error 2.5 ulp.
 template <class V>
 HWY_INLINE V log_sigmoid(V x) {

@@ -19,7 +19,8 @@ Variable gelu_erf(Context& ctx, const Variable& x) { return gelu(ctx, x, Gelu::E
 Variable gelu_tanh(Context& ctx, const Variable& x) { return gelu(ctx, x, Gelu::Tanh); }
 
 constexpr std::array<Binary, 3> kBinary = {add, sub, mul};
-constexpr std::array<Unary, 8> kUnary = {exp, tanh, sigmoid, silu, softplus, gelu_erf, gelu_tanh, decay_rate};
+constexpr std::array<Unary, 11> kUnary = {exp,       tanh,       sigmoid,     silu, softplus,    gelu_erf,
+                                          gelu_tanh, decay_rate, log_sigmoid, relu, elu_plus_one};
 
 TEST(Elementwise, BinaryFunctionsHaveTheGradientsOfTheirDefinitions) {
   const std::vector<std::array<Shape, 2>> shapes = {
@@ -55,6 +56,8 @@ TEST(Elementwise, UnaryFunctionsHaveTheGradientsOfTheirDefinitions) {
         },
         {{"x", random_tensor({3, 5}, 1)}});
   }
+  expect_gradients([](Context& ctx, const Variables& v) { return Variables{clamp(ctx, v[0], -0.5, 0.25)}; },
+                   {{"x", random_tensor({3, 5}, 1)}});
   for (const double factor : {0.0, -1.0, 2.5}) {
     expect_gradients([factor](Context& ctx, const Variables& v) { return Variables{scale(ctx, v[0], factor)}; },
                      {{"x", random_tensor({3, 5}, 1)}});

@@ -71,7 +71,19 @@ TEST(RmsNorm, GroupsAndGates) {
       };
       expect_gradients(f, {x, z, weight});
       expect_gradients(f, {x, z});
+      expect_gradients(
+          [group, order](Context& ctx, const Variables& v) {
+            return Variables{gated_rms_norm(ctx, v[0], v[1], v[2], 1e-3, order, group, GateActivation::Sigmoid)};
+          },
+          {x, z, weight});
     }
+  }
+}
+
+TEST(SumNorm, HasTheGradientsOfItsDefinition) {
+  for (const Shape& shape : kShapes) {
+    expect_gradients([](Context& ctx, const Variables& v) { return Variables{sum_norm(ctx, v[0])}; },
+                     {{"x", random_tensor(shape, 1, 0.5, 2)}}, 0);
   }
 }
 

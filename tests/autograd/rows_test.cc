@@ -84,6 +84,26 @@ TEST(Concat, UndoesSplit) {
   EXPECT_EQ(error_of([&] { concat(ctx, {}); }), "[concat] no parts, expected at least one");
 }
 
+TEST(RepeatHeads, PutsCopiesSideBySideAndAddsTheirGradients) {
+  Context ctx = Context::serial();
+  const Tensor x = random_tensor({2, 3, 4}, 1);
+  const Tensor y = repeat_heads(ctx, x, 2).value();
+  ASSERT_EQ(y.shape(), Shape({2, 6, 4}));
+  for (std::int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(y.at(i), x.at(i / 24 * 12 + i / 8 % 3 * 4 + i % 4)) << i;
+  EXPECT_TRUE(repeat_heads(ctx, x, 1).value().shares_storage(x));
+  for (const Shape& shape : {Shape{2, 3, 4}, {1, 1, 1}, {3, 2, 1}, {0, 2, 3}}) {
+    expect_gradients([](Context& c, const Variables& v) { return Variables{repeat_heads(c, v[0], 3)}; },
+                     {{"x", random_tensor(shape, 1)}}, 0);
+  }
+  expect_gradients(  // a slice
+      [](Context& c, const Variables& v) {
+        return Variables{repeat_heads(c, reshape(c, split2(c, v[0], 2).first, {2, 3, 2}), 2)};
+      },
+      {{"x", random_tensor({2, 3, 5}, 1)}});
+  EXPECT_EQ(error_of([&] { repeat_heads(ctx, x, 0); }),
+            "[repeat_heads] x [2, 3, 4] repeated 0 times, expected x [L, heads, width] and a count of at least 1");
+}
+
 TEST(TransposeLast2, SwapsAndHasItsOwnAdjoint) {
   Context ctx = Context::serial();
   const Tensor x = random_tensor({2, 3, 5}, 1), y = transpose_last2(ctx, x).value();

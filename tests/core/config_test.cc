@@ -96,6 +96,7 @@ TEST(ConfigReader, ValuesOutsideTheirRangeAreErrorsWithTheRange) {
   EXPECT_NE(message_of([&] { reader.boolean("n", false); }), "");
   EXPECT_NE(message_of([&] { reader.text("n", ""); }), "");
   EXPECT_NE(message_of([&] { reader.child("n"); }), "");
+  EXPECT_NE(message_of([&] { reader.list("n"); }), "");
 }
 
 TEST(ConfigReader, ChoicesListWhatIsAllowed) {

@@ -48,6 +48,9 @@ const Row kRows[] = {
      [](double x) { return sig(x) * (1 + x * sig(-x)); }},
     {Unary::Softplus, "softplus", -30, 30, [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); },
      [](double x) { return x > 20 ? 1 : sig(x); }},
+    {Unary::Relu, "relu", -5, 5, [](double x) { return x > 0 ? x : 0.0; }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
+    {Unary::EluPlusOne, "elu_plus_one", -20, 20, [](double x) { return x > 0 ? x + 1 : std::exp(x); },
+     [](double x) { return x > 0 ? 1.0 : std::exp(x); }},
     {Unary::GeluTanh, "gelu_tanh", -6, 6, [](double x) { return x * sig(tanh_argument(x)); },
      [](double x) { return sig(tanh_argument(x)) * (1 + x * sig(-tanh_argument(x)) * tanh_slope(x)); }},
     {Unary::GeluErf, "gelu_erf", -6, 6, [](double x) { return x * phi(x); },
@@ -107,6 +110,29 @@ TEST_P(Elementwise, DecayRatesStayFinite) {
   for (const int i : {2, 3}) EXPECT_EQ(y.at(i), 0);
   for (const int i : {0, 1, 2, 3}) EXPECT_EQ(grad.at(i), 0);
   EXPECT_TRUE(std::isnan(y.at(4)));
+}
+
+TEST_P(Elementwise, ClampKeepsWhatIsInsideAndItsGradient) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [low, high] : {std::pair{-1.0, 0.5}, {0.25, 0.25}, {-infinity, 0.5}, {0.5, infinity}}) {
+    for (const std::int64_t n : kLengths) {
+      const Tensor x = uniform({n}, -2, 2, dtype, 1), g = uniform({n}, -1, 1, dtype, 2);
+      if (n > 1) x.slice(0, 1, 1).fill(0.5);  // on a limit
+      const Tensor y = poisoned({n}, dtype), grad = poisoned({n}, dtype);
+      ops::clamp(ctx, x, low, high, y);
+      ops::clamp_backward(ctx, x, low, high, g, grad);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double v = x.at(i);
+        ASSERT_EQ(y.at(i), std::clamp(v, low, high));
+        ASSERT_EQ(grad.at(i), v >= low && v <= high ? g.at(i) : 0) << v;
+      }
+    }
+  }
+  const Tensor nan = Tensor::full({3}, std::nan(""), dtype);
+  ops::clamp(ctx, nan, 0, 1, nan);
+  EXPECT_TRUE(std::isnan(nan.at(1)));
+  EXPECT_THROW(ops::clamp(ctx, nan, 1, 0, nan), Error);
+  EXPECT_THROW(ops::clamp_backward(ctx, nan, 0, std::nan(""), nan, nan), Error);
 }
 
 TEST_P(Elementwise, UnaryWorksInPlace) {

@@ -16,6 +16,7 @@
 namespace stepwell {
 namespace {
 
+using ops::GateActivation;
 using ops::GateOrder;
 using Index = std::int64_t;
 
@@ -28,13 +29,17 @@ Tensor uniform(const Shape& shape, double low, double high, unsigned number, DTy
 Tensor poisoned(const Shape& shape, DType dtype = DType::F64) {
   return Tensor::full(shape, std::numeric_limits<double>::quiet_NaN(), dtype);
 }
-double silu(double x) { return x / (1 + std::exp(-x)); }
+double activated(GateActivation activation, double x) {
+  return (activation == GateActivation::Silu ? x : 1) / (1 + std::exp(-x));
+}
 
 // The definition, in double.
 Tensor rms_norm_reference(const ops::RmsNormInputs& in) {
   const Index width = in.x.size(-1), rows = in.x.shape().rows(), group = in.group == 0 ? width : in.group;
   const Tensor y = Tensor::empty(in.x.shape(), DType::F64);
-  auto input = [&](Index i) { return in.x.at(i) * (in.z && in.gate == GateOrder::Before ? silu(in.z.at(i)) : 1); };
+  auto input = [&](Index i) {
+    return in.x.at(i) * (in.z && in.gate == GateOrder::Before ? activated(in.activation, in.z.at(i)) : 1);
+  };
   for (Index at = 0; at < rows * width; at += group) {
     double square = 0;
     for (Index i = at; i < at + group; ++i) square += input(i) * input(i);
@@ -42,7 +47,7 @@ Tensor rms_norm_reference(const ops::RmsNormInputs& in) {
     for (Index i = at; i < at + group; ++i) {
       double v = root == 0 ? 0 : input(i) / root;
       if (in.weight) v *= in.weight.at(i % width);
-      if (in.z && in.gate == GateOrder::After) v *= silu(in.z.at(i));
+      if (in.z && in.gate == GateOrder::After) v *= activated(in.activation, in.z.at(i));
       y.data<double>()[i] = v;
     }
   }
@@ -109,6 +114,7 @@ struct Case {
   Index group;
   int gate;  // 0: none, 1: before, 2: after
   bool weight;
+  GateActivation activation = GateActivation::Silu;
 };
 std::vector<Case> cases() {
   std::vector<Case> all;
@@ -121,6 +127,8 @@ std::vector<Case> cases() {
       all.push_back({{0, 5}, 0, gate, weight});
       all.push_back({{4, 0}, 0, gate, weight});
       all.push_back({{9}, 3, gate, weight});
+      if (gate) all.push_back({{3, 4, 19}, 0, gate, weight, GateActivation::Sigmoid});
+      if (gate) all.push_back({{2, 34}, 17, gate, weight, GateActivation::Sigmoid});
     }
   }
   return all;
@@ -131,11 +139,12 @@ ops::RmsNormInputs inputs_of(const Case& c, DType dtype) {
           .weight = c.weight ? uniform({c.shape[-1]}, 0.5, 1.5, 3, dtype) : Tensor(),
           .eps = 1e-5,
           .group = c.group,
-          .gate = c.gate == 2 ? GateOrder::After : GateOrder::Before};
+          .gate = c.gate == 2 ? GateOrder::After : GateOrder::Before,
+          .activation = c.activation};
 }
 std::string name_of(const Case& c) {
   return c.shape.to_string() + " group " + std::to_string(c.group) + " gate " + std::to_string(c.gate) +
-         (c.weight ? " weight" : "");
+         (c.weight ? " weight" : "") + (c.activation == GateActivation::Sigmoid ? " sigmoid" : "");
 }
 
 TEST(RmsNorm, EqualsItsDefinition) {
@@ -251,6 +260,36 @@ TEST(RmsNorm, ZerosStayZeroWithoutEps) {
     EXPECT_EQ(y.at(i), 0);
     EXPECT_EQ(grad_x.at(i), 0);
   }
+}
+
+TEST(SumNorm, EqualsItsDefinitionAndFiniteDifferences) {
+  Context ctx = Context::serial();
+  for (const Shape& shape : {Shape{3, 2}, {3, 7}, {2, 2, 16}, {5, 33}, {1, 1}, {0, 3}, {4, 0}, {9}}) {
+    const Tensor x = uniform(shape, 0.5, 2, 1), y = poisoned(shape), cotangent = uniform(shape, -1, 1, 2);
+    const Tensor y32 = poisoned(shape, DType::F32), grad = poisoned(shape),
+                 width_sum = Tensor::zeros(shape, DType::F64);
+    const auto definition = [&] {
+      for (Index i = 0, n = shape[-1]; i < x.numel(); ++i) {
+        double sum = 0;
+        for (Index j = 0; j < n; ++j) sum += x.at(i / n * n + j);
+        width_sum.data<double>()[i] = x.at(i) / sum;
+      }
+      return width_sum;
+    };
+    ops::sum_norm(ctx, x, y);
+    ops::sum_norm(ctx, x.to(DType::F32), y32);
+    expect_near(y, definition(), 1e-15, shape.to_string());
+    expect_near(y32, definition(), 1e-6, shape.to_string());
+    ops::sum_norm_backward(ctx, x, cotangent, grad);
+    expect_near(grad, numeric_gradient(x, cotangent, definition), 1e-7, shape.to_string());
+  }
+  const Tensor zeros = Tensor::zeros({2, 3}), y = poisoned({2, 3}, DType::F32), ones = Tensor::full({2, 3}, 1);
+  ops::sum_norm(ctx, zeros, y);
+  EXPECT_TRUE(y.same_bits(zeros)) << "a sum of 0";
+  ops::sum_norm_backward(ctx, zeros, ones, y);
+  EXPECT_TRUE(y.same_bits(zeros));
+  EXPECT_THROW(ops::sum_norm(ctx, zeros, Tensor::zeros({3, 2})), Error);
+  EXPECT_THROW(ops::sum_norm_backward(ctx, zeros, zeros, Tensor::zeros({3, 2})), Error);
 }
 
 TEST(LayerNorm, EqualsItsDefinitionAndFiniteDifferences) {

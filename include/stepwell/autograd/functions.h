@@ -45,6 +45,11 @@ Variable tanh(Context& ctx, const Variable& x);
 Variable sigmoid(Context& ctx, const Variable& x);
 Variable silu(Context& ctx, const Variable& x);
 Variable softplus(Context& ctx, const Variable& x);
+Variable log_sigmoid(Context& ctx, const Variable& x);
+Variable relu(Context& ctx, const Variable& x);
+Variable elu_plus_one(Context& ctx, const Variable& x);  // x + 1 above 0, exp(x) below
+// x between low and high, else the nearer of them; the gradient is 0 outside.
+Variable clamp(Context& ctx, const Variable& x, double low, double high);
 enum class Gelu { Tanh, Erf };
 Variable gelu(Context& ctx, const Variable& x, Gelu form = Gelu::Erf);
 // cap·tanh(x/cap), cap > 0.
@@ -57,10 +62,12 @@ Variable layer_norm(Context& ctx, const Variable& x, const Variable& weight, con
                     std::int64_t group = 0, bool one_plus_weight = false);
 // x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all); weight optional.
 Variable rms_norm(Context& ctx, const Variable& x, const Variable& weight, double eps, std::int64_t group = 0);
-// With a gate z of x's shape: Before: rms_norm(x · silu(z)); After: rms_norm(x) · silu(z).
+// With a gate z of x's shape, a its activation: Before: rms_norm(x · a(z)); After: rms_norm(x) · a(z).
+using ops::GateActivation;
 using ops::GateOrder;
 Variable gated_rms_norm(Context& ctx, const Variable& x, const Variable& z, const Variable& weight, double eps,
-                        GateOrder order, std::int64_t group = 0);
+                        GateOrder order, std::int64_t group = 0, GateActivation activation = GateActivation::Silu);
+Variable sum_norm(Context& ctx, const Variable& x);  // x / Σx; zeros where the sum is 0
 
 // weight [vocab, width], ids I64 of any shape → [..., width]. Throws for an id outside [0, vocab).
 Variable embedding(Context& ctx, const Variable& weight, const Tensor& ids);
@@ -71,6 +78,8 @@ Variable reshape(Context& ctx, const Variable& x, const Shape& shape);
 std::vector<Variable> split(Context& ctx, const Variable& x, std::span<const std::int64_t> widths);
 std::pair<Variable, Variable> split2(Context& ctx, const Variable& x, std::int64_t first);  // allocates no vector
 Variable concat(Context& ctx, std::span<const Variable> parts);                             // along the last dimension
+// Each part [head] of x [L, heads, width] `count` times in a row → [L, heads·count, width].
+Variable repeat_heads(Context& ctx, const Variable& x, std::int64_t count);
 Variable transpose_last2(Context& ctx, const Variable& x);  // [..., m, n] → [..., n, m], a copy
 // Rows of x [n, ...] by index (I64 [m], each in [0, n), repeats allowed) → [m, ...].
 Variable gather_rows(Context& ctx, const Variable& x, const Tensor& index);
@@ -119,6 +128,8 @@ struct GatedDeltaArguments {
   ops::DecayGate gate = ops::DecayGate::Given;
   Variable A_log, dt_bias;  // with a gate of g only
   double lower_bound = -5;
+  ops::Form form = ops::Form::Auto;
+  std::int64_t chunk = 0;  // of the chunked form; 0: what is fastest
 };
 std::pair<Variable, Variable> gated_delta(Context& ctx, const GatedDeltaArguments& in, Variable state,
                                           const Segments& segments);

@@ -72,8 +72,9 @@ class ConfigReader {
   std::string text(std::string_view key, std::string_view fallback);
   // One of `choices`; returns its position.
   int choice(std::string_view key, std::string_view fallback, std::span<const std::string_view> choices);
-  // A nested object, or null.
+  // A nested object or a list, or null.
   Config child(std::string_view key);
+  Config list(std::string_view key);
   // Marks keys as known without reading them.
   void ignore(std::string_view key);
   [[noreturn]] void reject(std::string_view key, const std::string& rule) const;

@@ -23,7 +23,9 @@ enum class Unary {
   Sigmoid,
   LogSigmoid,
   Silu,
-  Softplus,  // softplus: x above 20
+  Softplus,    // softplus: x above 20
+  Relu,        // max(x, 0), slope 0 at 0
+  EluPlusOne,  // x + 1 above 0, exp(x) below: 1 + ELU
   GeluTanh,
   GeluErf,
   Erf,
@@ -40,6 +42,11 @@ void unary_backward(Context& ctx, Unary op, const Tensor& x, const Tensor& grad_
 void add(Context& ctx, const Tensor& a, const Tensor& b, const Tensor& out);
 void sub(Context& ctx, const Tensor& a, const Tensor& b, const Tensor& out);
 void mul(Context& ctx, const Tensor& a, const Tensor& b, const Tensor& out);
+
+// y = x between low and high, else the nearer of them; NaN stays NaN. low ≤ high, infinite ones allowed.
+void clamp(Context& ctx, const Tensor& x, double low, double high, const Tensor& y);
+// grad_x = grad_y where low ≤ x ≤ high, else 0.
+void clamp_backward(Context& ctx, const Tensor& x, double low, double high, const Tensor& grad_y, const Tensor& grad_x);
 
 // out = factor·x.
 void scale(Context& ctx, const Tensor& x, double factor, const Tensor& out);

@@ -15,8 +15,9 @@
 //         of 256 rows, then the blocks in order (X3).
 namespace stepwell::ops {
 
-// Where the gate z enters. Before: rms_norm(x·silu(z)). After: rms_norm(x)·silu(z).
+// Where the gate z enters, through its activation a. Before: rms_norm(x·a(z)). After: rms_norm(x)·a(z).
 enum class GateOrder { Before, After };
+enum class GateActivation { Silu, Sigmoid };
 
 struct RmsNormInputs {
   Tensor x;                            // [..., width]
@@ -25,6 +26,7 @@ struct RmsNormInputs {
   double eps = 1e-5;                   // ≥ 0
   std::int64_t group = 0;              // entries normalised together, a divisor of width; 0: all of it
   GateOrder gate = GateOrder::Before;  // with z
+  GateActivation activation = GateActivation::Silu;
 };
 
 // y = x / sqrt(mean(x²) + eps) · weight, per group; arXiv:1910.07467. A group of zeros gives zeros, for eps = 0 too.
@@ -35,6 +37,10 @@ struct RmsNormGradients {  // outputs, overwritten; undefined ones are skipped
   Tensor weight;           // [width]
 };
 void rms_norm_backward(Context& ctx, const RmsNormInputs& in, const Tensor& grad_y, const RmsNormGradients& out);
+
+// y = x / Σx along the last dimension; a row whose sum is 0 gives zeros.
+void sum_norm(Context& ctx, const Tensor& x, const Tensor& y);
+void sum_norm_backward(Context& ctx, const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);
 
 struct LayerNormInputs {
   Tensor x;                      // [..., width]

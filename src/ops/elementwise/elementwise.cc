@@ -102,6 +102,41 @@ void mul(Context& ctx, const Tensor& a, const Tensor& b, const Tensor& out) {
   binary(ctx, "mul", Binary::Mul, a, b, out);
 }
 
+namespace {
+void check_limits(const char* where, double low, double high) {
+  STEPWELL_CHECK(low <= high, where,
+                 "limits " + std::to_string(low) + " and " + std::to_string(high) + ", expected low ≤ high");
+}
+}  // namespace
+
+void clamp(Context& ctx, const Tensor& x, double low, double high, const Tensor& y) {
+  STEPWELL_CHECK(x.defined(), "clamp", "x is not defined");
+  check_same("clamp", "y", y, x);
+  check_limits("clamp", low, high);
+  dispatch_float(x.dtype(), "clamp", [&]<class T>(T) {
+    const T* from = x.span<const T>().data();
+    T* to = y.span<T>().data();
+    for_elements(ctx, x.numel(), [&](std::int64_t i, std::int64_t n) {
+      clamp_array(from + i, static_cast<T>(low), static_cast<T>(high), to + i, n);
+    });
+  });
+}
+
+void clamp_backward(Context& ctx, const Tensor& x, double low, double high, const Tensor& grad_y,
+                    const Tensor& grad_x) {
+  STEPWELL_CHECK(x.defined(), "clamp_backward", "x is not defined");
+  check_same("clamp_backward", "grad_y", grad_y, x);
+  check_same("clamp_backward", "grad_x", grad_x, x);
+  check_limits("clamp_backward", low, high);
+  dispatch_float(x.dtype(), "clamp_backward", [&]<class T>(T) {
+    const T *at = x.span<const T>().data(), *from = grad_y.span<const T>().data();
+    T* to = grad_x.span<T>().data();
+    for_elements(ctx, x.numel(), [&](std::int64_t i, std::int64_t n) {
+      clamp_backward_array(at + i, static_cast<T>(low), static_cast<T>(high), from + i, to + i, n);
+    });
+  });
+}
+
 void scale(Context& ctx, const Tensor& x, double factor, const Tensor& out) {
   STEPWELL_CHECK(x.defined(), "scale", "x is not defined");
   check_same("scale", "the output", out, x);

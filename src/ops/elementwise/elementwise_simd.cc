@@ -39,6 +39,8 @@ void unary_t(Unary op, const T* x, T* y, std::int64_t n) {
     case Unary::LogSigmoid: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return log_sigmoid(v); });
     case Unary::Silu: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return silu(v); });
     case Unary::Softplus: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return softplus(v); });
+    case Unary::Relu: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return at_least(v, 0); });
+    case Unary::EluPlusOne: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return elu_plus_one(v); });
     case Unary::GeluTanh: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return gelu_tanh(v); });
     case Unary::GeluErf: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return gelu_erf(v); });
     case Unary::Erf: return map<T>(x, y, n, [](Vec<T> v) HWY_ATTR { return erf(v); });
@@ -75,6 +77,11 @@ void unary_backward_t(Unary op, const T* x, const T* grad_y, T* grad_x, std::int
     case Unary::Softplus:
       return zip<T>(x, grad_y, grad_x, n,
                     [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::Mul(g, softplus_derivative(v)); });
+    case Unary::Relu:
+      return zip<T>(x, grad_y, grad_x, n,
+                    [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::IfThenElse(hn::Lt(zero<T>(), v), g, zero<T>()); });
+    case Unary::EluPlusOne:
+      return zip<T>(x, grad_y, grad_x, n, [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::Mul(g, exp(at_most(v, 0))); });
     case Unary::GeluTanh:
       return zip<T>(x, grad_y, grad_x, n,
                     [](Vec<T> v, Vec<T> g) HWY_ATTR { return hn::Mul(g, gelu_tanh_derivative(v)); });
@@ -102,6 +109,18 @@ void binary_t(Binary op, const T* a, const T* b, T* out, std::int64_t rows, std:
     case Binary::Sub: return zip_rows<T>(a, b, out, rows, width, [](V x, V y) HWY_ATTR { return hn::Sub(x, y); });
     case Binary::Mul: return zip_rows<T>(a, b, out, rows, width, [](V x, V y) HWY_ATTR { return hn::Mul(x, y); });
   }
+}
+
+template <class T>
+void clamp_t(const T* x, T low, T high, T* y, std::int64_t n) {
+  map<T>(x, y, n, [low, high](Vec<T> v) HWY_ATTR { return at_most(at_least(v, low), high); });
+}
+template <class T>
+void clamp_backward_t(const T* x, T low, T high, const T* grad_y, T* grad_x, std::int64_t n) {
+  zip<T>(x, grad_y, grad_x, n, [low, high](Vec<T> v, Vec<T> g) HWY_ATTR {
+    const auto outside = hn::Or(hn::Lt(v, set<T>(low)), hn::Lt(set<T>(high), v));
+    return hn::IfThenElse(outside, zero<T>(), g);
+  });
 }
 
 template <class T>
@@ -152,6 +171,15 @@ void binary_f32(Binary op, const float* a, const float* b, float* out, std::int6
 void binary_f64(Binary op, const double* a, const double* b, double* out, std::int64_t rows, std::int64_t width) {
   binary_t(op, a, b, out, rows, width);
 }
+void clamp_f32(const float* x, float low, float high, float* y, std::int64_t n) { clamp_t(x, low, high, y, n); }
+void clamp_f64(const double* x, double low, double high, double* y, std::int64_t n) { clamp_t(x, low, high, y, n); }
+void clamp_backward_f32(const float* x, float low, float high, const float* grad_y, float* grad_x, std::int64_t n) {
+  clamp_backward_t(x, low, high, grad_y, grad_x, n);
+}
+void clamp_backward_f64(const double* x, double low, double high, const double* grad_y, double* grad_x,
+                        std::int64_t n) {
+  clamp_backward_t(x, low, high, grad_y, grad_x, n);
+}
 void scale_f32(const float* x, float factor, float* out, std::int64_t n) { scale_t(x, factor, out, n); }
 void scale_f64(const double* x, double factor, double* out, std::int64_t n) { scale_t(x, factor, out, n); }
 void accumulate_f32(const float* x, float factor, float* out, std::int64_t n) { accumulate_t(x, factor, out, n); }
@@ -177,6 +205,10 @@ HWY_EXPORT(unary_backward_f32);
 HWY_EXPORT(unary_backward_f64);
 HWY_EXPORT(binary_f32);
 HWY_EXPORT(binary_f64);
+HWY_EXPORT(clamp_f32);
+HWY_EXPORT(clamp_f64);
+HWY_EXPORT(clamp_backward_f32);
+HWY_EXPORT(clamp_backward_f64);
 HWY_EXPORT(scale_f32);
 HWY_EXPORT(scale_f64);
 HWY_EXPORT(accumulate_f32);
@@ -199,6 +231,19 @@ void binary_rows(Binary op, const float* a, const float* b, float* out, std::int
 }
 void binary_rows(Binary op, const double* a, const double* b, double* out, std::int64_t rows, std::int64_t width) {
   HWY_DYNAMIC_DISPATCH(binary_f64)(op, a, b, out, rows, width);
+}
+void clamp_array(const float* x, float low, float high, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(clamp_f32)(x, low, high, y, n);
+}
+void clamp_array(const double* x, double low, double high, double* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(clamp_f64)(x, low, high, y, n);
+}
+void clamp_backward_array(const float* x, float low, float high, const float* grad_y, float* grad_x, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(clamp_backward_f32)(x, low, high, grad_y, grad_x, n);
+}
+void clamp_backward_array(const double* x, double low, double high, const double* grad_y, double* grad_x,
+                          std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(clamp_backward_f64)(x, low, high, grad_y, grad_x, n);
 }
 void scale_array(const float* x, float factor, float* out, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(scale_f32)(x, factor, out, n);

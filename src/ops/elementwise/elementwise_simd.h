@@ -24,6 +24,12 @@ void add_array(const T* a, const T* b, T* out, std::int64_t n) {
   binary_rows(Binary::Add, a, b, out, 1, n);
 }
 
+void clamp_array(const float* x, float low, float high, float* y, std::int64_t n);
+void clamp_array(const double* x, double low, double high, double* y, std::int64_t n);
+void clamp_backward_array(const float* x, float low, float high, const float* grad_y, float* grad_x, std::int64_t n);
+void clamp_backward_array(const double* x, double low, double high, const double* grad_y, double* grad_x,
+                          std::int64_t n);
+
 void scale_array(const float* x, float factor, float* out, std::int64_t n);
 void scale_array(const double* x, double factor, double* out, std::int64_t n);
 void accumulate_array(const float* x, float factor, float* out, std::int64_t n);  // out = fma(factor, x, out)

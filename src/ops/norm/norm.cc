@@ -62,7 +62,8 @@ RmsNormRows<T> rows_of(const RmsNormInputs& in) {
           static_cast<T>(in.eps),
           group,
           group == 0 ? 0 : width / group,
-          in.gate};
+          in.gate,
+          in.activation};
 }
 template <class T>
 LayerNormRows<T> rows_of(const LayerNormInputs& in) {
@@ -132,6 +133,33 @@ void rms_norm_backward(Context& ctx, const RmsNormInputs& in, const Tensor& grad
                                             {moved(grad_x, at), moved(grad_z, at), grad_weight ? sums : nullptr,
                                              scratch.allocate<T>(2 * part.group)});
                    });
+  });
+}
+
+void sum_norm(Context& ctx, const Tensor& x, const Tensor& y) {
+  check_input("sum_norm", x, 0);
+  check_tensor("sum_norm", "y", y, x.shape(), x.dtype());
+  dispatch_float(x.dtype(), "sum_norm", [&]<class T>(T) {
+    const T* from = data_of<const T>(x);
+    T* to = data_of<T>(y);
+    const Index width = x.size(-1);
+    for_row_tasks(ctx, x.shape().rows(), width, [&](Index first, Index rows) {
+      sum_norm_rows(from + first * width, rows, width, to + first * width);
+    });
+  });
+}
+
+void sum_norm_backward(Context& ctx, const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+  check_input("sum_norm_backward", x, 0);
+  check_tensor("sum_norm_backward", "grad_y", grad_y, x.shape(), x.dtype());
+  check_tensor("sum_norm_backward", "the gradient of x", grad_x, x.shape(), x.dtype());
+  dispatch_float(x.dtype(), "sum_norm_backward", [&]<class T>(T) {
+    const T *at = data_of<const T>(x), *from = data_of<const T>(grad_y);
+    T* to = data_of<T>(grad_x);
+    const Index width = x.size(-1);
+    for_row_tasks(ctx, x.shape().rows(), width, [&](Index first, Index rows) {
+      sum_norm_backward_rows(at + first * width, from + first * width, rows, width, to + first * width);
+    });
   });
 }
 

@@ -16,6 +16,7 @@ struct RmsNormRows {
   T eps;
   std::int64_t group, groups;
   GateOrder gate;
+  GateActivation activation;
 };
 template <class T>
 struct RmsNormRowGradients {
@@ -29,6 +30,12 @@ void rms_norm_backward_rows(const RmsNormRows<float>& in, const float* grad_y, s
                             const RmsNormRowGradients<float>& out);
 void rms_norm_backward_rows(const RmsNormRows<double>& in, const double* grad_y, std::int64_t rows,
                             const RmsNormRowGradients<double>& out);
+
+void sum_norm_rows(const float* x, std::int64_t rows, std::int64_t width, float* y);
+void sum_norm_rows(const double* x, std::int64_t rows, std::int64_t width, double* y);
+void sum_norm_backward_rows(const float* x, const float* grad_y, std::int64_t rows, std::int64_t width, float* grad_x);
+void sum_norm_backward_rows(const double* x, const double* grad_y, std::int64_t rows, std::int64_t width,
+                            double* grad_x);
 
 template <class T>
 struct LayerNormRows {
