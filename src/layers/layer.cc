@@ -61,6 +61,8 @@ State Layer::zero_state(std::int64_t sequences) const {
   return state;
 }
 
+State Layer::initial_state(Context&, std::int64_t sequences) const { return zero_state(sequences); }
+
 void Layer::check_state(const State& state, std::int64_t sequences) const {
   const auto& fields = state_fields();
   STEPWELL_CHECK(state.count() == static_cast<int>(fields.size()), type(),

@@ -5,20 +5,15 @@
 #include <utility>
 
 #include "layers/mamba_init.h"
+#include "layers/option_names.h"
 
 namespace stepwell::layers {
 
 namespace {
 
-constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::string_view kInits[] = {"reference", "stable", "active"};
 constexpr std::string_view kStepInits[] = {"random", "constant"};
 constexpr std::string_view kDiscretisations[] = {"euler", "zero_order"};
-
-template <class E>
-std::string name_in(std::span<const std::string_view> names, E value) {
-  return std::string(names[static_cast<std::size_t>(value)]);
-}
 
 }  // namespace
 

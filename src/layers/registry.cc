@@ -5,8 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "stepwell/layers/delta_net.h"
+#include "stepwell/layers/gated_delta_net.h"
+#include "stepwell/layers/gated_delta_net2.h"
+#include "stepwell/layers/gated_linear_attention.h"
+#include "stepwell/layers/kimi_delta_attention.h"
 #include "stepwell/layers/linear_attention.h"
 #include "stepwell/layers/mamba.h"
+#include "stepwell/layers/mamba2.h"
 
 namespace stepwell::layers {
 
@@ -25,6 +31,46 @@ constexpr std::string_view kMamba[] = {
     R"({"init": "stable", "d_state": 5, "d_conv": 8, "falcon_rms": true, "dt_rank": 2})",
     R"({"init": "reference", "dt_init": "constant", "d_state": 4, "expand": 1})",
 };
+constexpr std::string_view kMamba2[] = {
+    R"({"d_state": 5, "headdim": 4})",
+    R"({"d_state": 3, "headdim": 6, "ngroups": 2, "d_conv": 3, "bias": true, "D_has_hdim": true, )"
+    R"("norm_before_gate": true, "A_init_range": [0.5, 2], "dt_min": 0.01, "dt_max": 0.5, "dt_init_floor": 0.02})",
+    R"({"d_state": 4, "headdim": 2, "d_inner": 10, "d_ssm": 6, "rmsnorm": false, "conv_bias": false, "d_conv": 1, )"
+    R"("dt_limit": [0.02, 0.3], "learnable_init_states": true})",
+    R"({"state_size": 7, "head_dim": 3, "num_heads": 4, "n_groups": 4, "expand": 2, "d_inner": 12, )"
+    R"("norm_group_size": 6, "A_init": "ordinal", "time_step_limit": [0, null], "norm_eps": 1e-3})",
+};
+// Of Gated DeltaNet-2 and of KDA.
+constexpr std::string_view kChannelDecay[] = {
+    R"({"num_heads": 2, "head_dim": 5})",
+    R"({"num_heads": 2, "num_v_heads": 6, "head_dim": 4, "expand_v": 1.5, "conv_size": 3, "conv_bias": true, )"
+    R"("allow_neg_eigval": true, "output_gate": "swish", "init": "xavier"})",
+    R"({"num_heads": 2, "num_v_heads": 4, "head_dim": 3, "expand_v": 6, "use_short_conv": false, "safe_gate": true, )"
+    R"("lower_bound": -4, "norm_eps": 1e-3, "init": "normal"})",
+};
+constexpr std::string_view kGatedDeltaNet[] = {
+    R"({"num_heads": 2, "head_dim": 5})",
+    R"({"num_heads": 2, "num_v_heads": 6, "head_dim": 4, "expand_v": 1.5, "conv_size": 3, "conv_bias": true, )"
+    R"("allow_neg_eigval": true, "output_gate": "sigmoid", "init": "xavier"})",
+    R"({"num_heads": 2, "num_v_heads": 4, "head_dim": 3, "expand_v": 6, "use_short_conv": false, "use_gate": false, )"
+    R"("norm_eps": 1e-3, "init": "normal"})",
+};
+constexpr std::string_view kDeltaNet[] = {
+    R"({"num_heads": 2})",
+    R"({"num_heads": 1, "expand_k": 0.5, "expand_v": 3, "conv_size": 3, "conv_bias": true, "qk_activation": "elu", )"
+    R"("qk_norm": "sum", "use_gate": true, "allow_neg_eigval": true, "init": "xavier"})",
+    R"({"num_heads": 3, "use_short_conv": false, "use_beta": false, "qk_activation": "identity"})",
+    R"({"num_heads": 2, "use_short_conv": false, "norm_eps": 1e-3})",
+    R"({"num_heads": 1, "qk_activation": "relu"})",
+};
+constexpr std::string_view kGatedLinearAttention[] = {
+    R"({"num_heads": 1})",
+    R"({"num_heads": 6, "num_kv_heads": 2, "expand_k": 1, "expand_v": 2, "gate_low_rank_dim": 3, )"
+    R"("gate_logit_normalizer": 2, "clamp_min": -0.4, "use_short_conv": true, "conv_size": 3, "conv_bias": true, )"
+    R"("init": "normal"})",
+    R"({"num_heads": 3, "num_kv_heads": 1, "expand_k": 1, "use_output_gate": false, "norm_eps": 1e-3, )"
+    R"("init": "xavier"})",
+};
 constexpr std::string_view kLinearAttention[] = {
     R"({"num_heads": 1, "head_dim": 5})",
     R"({"num_heads": 3, "head_dim": 16})",
@@ -37,6 +83,42 @@ const MixerRow kRows[] = {
      .make = make<Mamba, MambaConfig>,
      .conformance_options = kMamba,
      .output_weight = "out_proj.weight"},
+    {.name = "mamba2",
+     .summary = "state space duality: one decay per head, a wide state",
+     .source = "arXiv:2405.21060",
+     .make = make<Mamba2, Mamba2Config>,
+     .conformance_options = kMamba2,
+     .output_weight = "out_proj.weight"},
+    {.name = "gated_delta_net2",
+     .summary = "delta rule with decay and erase gate per key channel, write gate per value channel",
+     .source = "arXiv:2605.22791",
+     .make = make<GatedDeltaNet2, GatedDeltaNet2Config>,
+     .conformance_options = kChannelDecay,
+     .output_weight = "o_proj.weight"},
+    {.name = "kimi_delta_attention",
+     .summary = "delta rule with decay per key channel",
+     .source = "arXiv:2510.26692",
+     .make = make<KimiDeltaAttention, KimiDeltaAttentionConfig>,
+     .conformance_options = kChannelDecay,
+     .output_weight = "o_proj.weight"},
+    {.name = "gated_delta_net",
+     .summary = "delta rule with decay per head",
+     .source = "arXiv:2412.06464",
+     .make = make<GatedDeltaNet, GatedDeltaNetConfig>,
+     .conformance_options = kGatedDeltaNet,
+     .output_weight = "o_proj.weight"},
+    {.name = "delta_net",
+     .summary = "delta rule without decay",
+     .source = "arXiv:2406.06484",
+     .make = make<DeltaNet, DeltaNetConfig>,
+     .conformance_options = kDeltaNet,
+     .output_weight = "o_proj.weight"},
+    {.name = "gated_linear_attention",
+     .summary = "linear attention with decay per key channel",
+     .source = "arXiv:2312.06635",
+     .make = make<GatedLinearAttention, GatedLinearAttentionConfig>,
+     .conformance_options = kGatedLinearAttention,
+     .output_weight = "o_proj.weight"},
     {.name = "linear_attention",
      .summary = "linear attention with a fixed decay per head",
      .source = "arXiv:2307.08621, without rotation, gate and norm",

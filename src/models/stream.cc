@@ -20,12 +20,6 @@ namespace {
 // Tokens of one call in prefill(): bounds its scratch memory. Bits do not depend on it.
 constexpr std::int64_t kPrefillPiece = 512;
 
-void zero(const States& states) {
-  for (const layers::State& state : states) {
-    for (int i = 0; i < state.count(); ++i) state[i].value().fill(0);
-  }
-}
-
 }  // namespace
 
 struct Stream::Impl {
@@ -40,6 +34,7 @@ struct Stream::Impl {
   Impl(const Model& m, Context& c);
   Impl(const Impl& other);
 
+  void start();  // at position 0
   void check_in_place();
   void run(const Tensor& tokens, std::span<float> output);
   void to_model(std::span<float> values) const;
@@ -63,7 +58,15 @@ Stream::Impl::Impl(const Model& m, Context& c) : model(&m), ctx(&c) {
   check_in_place();
   std::vector<float> output(static_cast<std::size_t>(m.output_width()));
   run(input, output);
-  zero(states);
+  start();
+}
+
+void Stream::Impl::start() {
+  NoGrad constant;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const layers::State first = model->mixers()[i]->initial_state(*ctx, 1);
+    for (int f = 0; f < first.count(); ++f) states[i][f].value().copy_from(first[f].value());
+  }
   position = 0;
 }
 
@@ -195,7 +198,7 @@ std::int64_t Stream::position() const { return impl_->position; }
 Stream Stream::clone() const { return Stream(std::make_unique<Impl>(*impl_)); }
 
 void Stream::reset() {
-  zero(impl_->states);
+  impl_->start();
   impl_->position = 0;
 }
 

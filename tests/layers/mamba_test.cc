@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/layers/mixer_case.h"
+#include "tests/layers/parameters_of.h"
 
 namespace stepwell {
 namespace {
@@ -15,12 +16,6 @@ using layers::Mamba;
 using layers::MambaConfig;
 using layers::MambaInit;
 using layers::MambaStepInit;
-
-std::map<std::string, Tensor> parameters_of(const layers::Module& module) {
-  std::map<std::string, Tensor> map;
-  for (auto& [name, tensor] : module.named_parameters()) map.emplace(name, tensor);
-  return map;
-}
 
 Config options(std::string_view json) { return io::parse_json(json, "options"); }
 
@@ -36,12 +31,7 @@ TEST(MambaConfig, ResolvesWhatIsLeftOut) {
 
 TEST(MambaConfig, RefusesWhatIsWrongNamingIt) {
   const auto message = [](std::string_view json) {
-    try {
-      Mamba(MambaConfig::read(16, options(json)), Rng(1));
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return message_of([&] { Mamba(MambaConfig::read(16, options(json)), Rng(1)); });
   };
   for (const auto& [json, word] : std::vector<std::pair<const char*, const char*>>{
            {R"({"d_state": 0})", "d_state"},
@@ -61,23 +51,17 @@ TEST(MambaConfig, RefusesWhatIsWrongNamingIt) {
 
 TEST(Mamba, HasThePublishedNamesShapesAndDecay) {
   Mamba mamba(MambaConfig{.d_model = 8, .d_state = 4, .d_conv = 3, .dt_rank = 2, .bias = true}, Rng(1));
-  struct Row {
-    const char* name;
-    Shape shape;
-    bool decay;
-  };
-  const std::vector<Row> expected = {
-      {"in_proj.weight", {32, 8}, true},  {"in_proj.bias", {32}, false},     {"conv1d.weight", {16, 1, 3}, true},
-      {"conv1d.bias", {16}, false},       {"x_proj.weight", {10, 16}, true}, {"dt_proj.weight", {16, 2}, true},
-      {"dt_proj.bias", {16}, false},      {"A_log", {16, 4}, false},         {"D", {16}, false},
-      {"out_proj.weight", {8, 16}, true}, {"out_proj.bias", {8}, false}};
-  const auto parameters = mamba.parameters();
-  ASSERT_EQ(parameters.size(), expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(parameters[i]->name, expected[i].name);
-    EXPECT_EQ(parameters[i]->value.shape(), expected[i].shape) << expected[i].name;
-    EXPECT_EQ(parameters[i]->decay, expected[i].decay) << expected[i].name;
-  }
+  expect_parameters(mamba, {{"in_proj.weight", {32, 8}, true},
+                            {"in_proj.bias", {32}, false},
+                            {"conv1d.weight", {16, 1, 3}, true},
+                            {"conv1d.bias", {16}, false},
+                            {"x_proj.weight", {10, 16}, true},
+                            {"dt_proj.weight", {16, 2}, true},
+                            {"dt_proj.bias", {16}, false},
+                            {"A_log", {16, 4}, false},
+                            {"D", {16}, false},
+                            {"out_proj.weight", {8, 16}, true},
+                            {"out_proj.bias", {8}, false}});
   EXPECT_EQ(Mamba(MambaConfig{.d_model = 8, .conv_bias = false}, Rng(1)).parameters().size(), 8u);
 }
 
@@ -127,16 +111,7 @@ TEST(FieldReport, P37_FirstStepSizesAreLogUniform) {
   const MambaConfig config{.d_model = 16, .d_inner = 4096, .dt_rank = 128};
   const auto p = parameters_of(Mamba(config, Rng(9)));
   const Tensor& bias = p.at("dt_proj.bias");
-  ASSERT_EQ(bias.numel(), 4096);
-  std::vector<double> steps;
-  for (std::int64_t i = 0; i < bias.numel(); ++i) steps.push_back(std::log1p(std::exp(bias.at(i))));
-  std::sort(steps.begin(), steps.end());
-  EXPECT_GE(steps.front(), 1e-3 * (1 - 1e-6));
-  EXPECT_LE(steps.back(), 0.1 * (1 + 1e-6));
-  EXPECT_NEAR(steps[2048], 0.01, 0.15 * 0.01);
-  EXPECT_NEAR(steps[410], 1.58e-3, 0.15 * 1.58e-3);
-  EXPECT_NEAR(steps[3686], 6.3e-2, 0.15 * 6.3e-2);
-  EXPECT_GT(std::unique(steps.begin(), steps.end()) - steps.begin(), 4090);
+  expect_log_uniform_steps(bias);
   EXPECT_TRUE(parameters_of(Mamba(config, Rng(9))).at("dt_proj.bias").same_bits(bias));
 
   const Tensor& A_log = p.at("A_log");

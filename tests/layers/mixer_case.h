@@ -42,13 +42,14 @@ inline Tensor random_input(const Shape& shape, std::string_view name, DType dtyp
   return Rng(11).stream(name).normal(shape, 0, 1, dtype);
 }
 
-// A state that is nowhere zero.
+// A state that is nowhere zero but in padding.
 inline layers::State random_state(const layers::Layer& layer, std::int64_t sequences) {
   layers::State state = layer.zero_state(sequences);
   for (int i = 0; i < state.count(); ++i) {
     state[i] = random_input(state[i].shape(), layer.state_fields()[static_cast<std::size_t>(i)].name, layer.dtype());
   }
-  return state;
+  Context ctx = Context::serial();
+  return layer.import_state(ctx, layer.export_state(ctx, state));  // zeros where a layout has padding
 }
 
 inline Tensor time_slice(const Tensor& x, std::int64_t start, std::int64_t length) { return x.slice(1, start, length); }

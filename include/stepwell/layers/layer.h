@@ -19,7 +19,7 @@ struct StateField {
   Shape shape;            // of the library's own layout, without the leading sequence dimension
 };
 
-// The state of one layer for S sequences: its fields [S, …] in the order of state_fields(). Empty = zero state. Fields
+// The state of one layer for S sequences: fields [S, …] in the order of state_fields(). Empty = initial state. Fields
 // are variables, so gradients flow through a state that is handed from one call to the next.
 class State {
  public:
@@ -74,6 +74,8 @@ class Layer : public Module {
 
   // A state of zeros for `sequences` sequences in the layer's dtype.
   State zero_state(std::int64_t sequences) const;
+  // What a call without a state starts from: zeros, unless the layer learns it.
+  virtual State initial_state(Context& ctx, std::int64_t sequences) const;
 
   // To and from the exchange format of published implementations (names of state_fields()); differentiable. The base
   // class's suits layers whose own layout is the published one.
