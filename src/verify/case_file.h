@@ -44,7 +44,7 @@ struct CaseRun {
   std::map<std::string, Variable> outputs, leaves;
 };
 
-// Evaluates a case in F32 or F64. Throws Error with ErrorCode::Unsupported for a kind or type that does not exist.
-CaseRun run_case(Context& ctx, const CaseFile& file, DType dtype);
+// The floating-point inputs of a case as leaves in F32 or F64.
+std::map<std::string, Variable> leaves_of(const CaseFile& file, DType dtype);
 
 }  // namespace stepwell::verify

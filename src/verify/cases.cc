@@ -10,13 +10,11 @@
 
 #include "models/published.h"
 #include "verify/case_file.h"
+#include "verify/delta_cases.h"
 #include "verify/tally.h"
 
 namespace stepwell::verify {
 
-namespace {
-
-// The inputs of a case as leaves in the type under test.
 std::map<std::string, Variable> leaves_of(const CaseFile& file, DType dtype) {
   std::map<std::string, Variable> leaves;
   for (const auto& [name, tensor] : file.tensors("in.")) {
@@ -24,6 +22,8 @@ std::map<std::string, Variable> leaves_of(const CaseFile& file, DType dtype) {
   }
   return leaves;
 }
+
+namespace {
 
 CaseRun run_selective_scan(Context& ctx, const CaseFile& file, DType dtype) {
   ConfigReader config(file.config(), file.name());
@@ -158,19 +158,50 @@ CaseRun run_lm(Context& ctx, const CaseFile& file, DType dtype) {
   return run;
 }
 
+// A layer in the forms that training and inference choose.
+template <Mode kMode>
+CaseRun run_layer_in(Context&, const CaseFile& file, DType dtype) {
+  Context ctx = Context::serial(kMode);
+  return run_layer(ctx, file, dtype);
+}
+
+// Evaluates a case in F32 or F64. Throws Error with ErrorCode::Unsupported for a type that does not exist.
 struct Kind {
   std::string_view name;
   CaseRun (*run)(Context& ctx, const CaseFile& file, DType dtype);
+  std::string_view form = "";  // a kind has a row for each of its forms
 };
-constexpr Kind kKinds[] = {{"selective_scan", run_selective_scan}, {"layer", run_layer}, {"lm", run_lm}};
+constexpr Kind kKinds[] = {
+    {"selective_scan", run_selective_scan},
+    {"layer", run_layer_in<Mode::Exact>, "exact"},
+    {"layer", run_layer_in<Mode::Fast>, "fast"},
+    {"lm", run_lm},
+    {"gated_delta", run_gated_delta<kRecurrent>, "recurrent"},
+    {"gated_delta", run_gated_delta<1>, "chunk 1"},
+    {"gated_delta", run_gated_delta<2>, "chunk 2"},
+    {"gated_delta", run_gated_delta<5>, "chunk 5"},
+    {"gated_delta", run_gated_delta<16>, "chunk 16"},
+    {"gated_delta", run_gated_delta<32>, "chunk 32"},
+    {"gated_delta", run_gated_delta<64>, "chunk 64"},
+    {"gated_delta", run_gated_delta<128>, "chunk 128"},
+    {"ssd", run_ssd<kRecurrent>, "recurrent"},
+    {"ssd", run_ssd<1>, "chunk 1"},
+    {"ssd", run_ssd<2>, "chunk 2"},
+    {"ssd", run_ssd<5>, "chunk 5"},
+    {"ssd", run_ssd<16>, "chunk 16"},
+    {"ssd", run_ssd<32>, "chunk 32"},
+    {"ssd", run_ssd<64>, "chunk 64"},
+    {"ssd", run_ssd<128>, "chunk 128"},
+};
 
-// Runs a case and adds every output and gradient the file knows to the tally.
-void measure_case(Context& ctx, const CaseFile& file, DType dtype, Tally& tally) {
-  const CaseRun run = run_case(ctx, file, dtype);
+// Runs a case in one form and adds every output and gradient the file knows to the tally.
+void measure_form(Context& ctx, const CaseFile& file, DType dtype, const Kind& kind, Tally& tally) {
+  const CaseRun run = kind.run(ctx, file, dtype);
   auto compare = [&](const Tensor& got, const Tensor& expected, const std::string& name) {
     if (expected.dtype() == DType::I64) return tally.same_bits(got, expected, file.name() + " " + name);
     const auto [relative, absolute] = file.tolerance(name, dtype);
-    tally.within(got, expected, relative, absolute, file.name() + " " + name);
+    const std::string what = file.name() + " " + name;
+    tally.within(got, expected, relative, absolute, kind.form.empty() ? what : fmt::format("{}, {}", what, kind.form));
   };
   std::vector<Variable> outputs;
   std::vector<Tensor> cotangents;
@@ -193,14 +224,17 @@ void measure_case(Context& ctx, const CaseFile& file, DType dtype, Tally& tally)
   }
 }
 
-}  // namespace
-
-CaseRun run_case(Context& ctx, const CaseFile& file, DType dtype) {
+void measure_case(Context& ctx, const CaseFile& file, DType dtype, Tally& tally) {
+  bool ran = false;
   for (const Kind& kind : kKinds) {
-    if (kind.name == file.kind()) return kind.run(ctx, file, dtype);
+    if (kind.name != file.kind()) continue;
+    measure_form(ctx, file, dtype, kind, tally);
+    ran = true;
   }
-  fail(ErrorCode::Unsupported, file.name(), "there is no runner for kind " + file.kind());
+  if (!ran) fail(ErrorCode::Unsupported, file.name(), "there is no runner for kind " + file.kind());
 }
+
+}  // namespace
 
 void verify_cases(const std::string& folder, const Options& options, Report& report) {
   std::error_code error;

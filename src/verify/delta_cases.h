@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "verify/case_file.h"
+
+// The runners of kinds gated_delta and ssd, in one form of the op.
+namespace stepwell::verify {
+
+inline constexpr std::int64_t kRecurrent = 0;  // instead of tokens per chunk
+
+CaseRun run_gated_delta_in(Context& ctx, const CaseFile& file, DType dtype, std::int64_t chunk);
+CaseRun run_ssd_in(Context& ctx, const CaseFile& file, DType dtype, std::int64_t chunk);
+
+template <std::int64_t kChunk>
+CaseRun run_gated_delta(Context& ctx, const CaseFile& file, DType dtype) {
+  return run_gated_delta_in(ctx, file, dtype, kChunk);
+}
+template <std::int64_t kChunk>
+CaseRun run_ssd(Context& ctx, const CaseFile& file, DType dtype) {
+  return run_ssd_in(ctx, file, dtype, kChunk);
+}
+
+}  // namespace stepwell::verify
