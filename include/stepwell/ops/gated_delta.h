@@ -55,7 +55,8 @@ enum class Form {
 template <class T>
 struct GatedDeltaOptions {
   Form form = Form::Auto;
-  std::int64_t chunk = 0;  // tokens per chunk of the chunked form, ≥ 1; 0: what is fastest
+  // Tokens per chunk of the chunked form, ≥ 1 (0: what is fastest). Chunks end at every 64th token of a sequence too.
+  std::int64_t chunk = 0;
   // What the backward pass starts from: the state before tokens 0, 64, 128 … of every sequence, in the rows of
   // checkpoint_row(). Absent: not kept.
   View<T, 4> checkpoints;  // [checkpoint_rows(), units, K, 16]

@@ -163,15 +163,14 @@ struct DecayLanes {
   T read[16 * 16], write[16 * 16], state[16];
 };
 
-// The strip's gradients, added to the outputs.
+// Adds to a strip what its tokens give through the states before and after the chunk. Leaves in `through` what each
+// gives, by writing, to the decays after it.
 template <class T, int NV, bool kChannels, bool kErase>
-HWY_INLINE void finish_strip(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, std::int64_t d,
-                             const ScoreGradients<T>& scores, const ColumnSums<T>& sums, StripSums<T>& strip,
-                             const ChunkGradients<T>& out, DecayLanes<T>& lanes) {
+HWY_INLINE void add_states(T output_scale, const ChunkFactors<T>& f, std::int64_t d, const ScoreGradients<T>& scores,
+                           const ColumnSums<T>& sums, StripSums<T>& strip, DecayLanes<T>& lanes) {
   constexpr std::int64_t C = NV * kWidth<T>;
   const std::int64_t n = f.tokens, Kp = f.Kp;
-  const Vec<T> scale = set(head.scale);
-  const auto so_far = [&](const T* at) HWY_ATTR { return out.adds ? load(at) : zero<T>(); };
+  const Vec<T> scale = set(output_scale);
   for (std::int64_t l = 0; l < C; l += kWidth<T>) {
     const std::int64_t channel = d + l;
     const auto alpha = [&](std::int64_t t)
@@ -221,9 +220,20 @@ HWY_INLINE void finish_strip(const DeltaHead<T>& head, std::int64_t first, const
         store<T>(fma(k, write, load(lane)), lane);
       }
     }
+  }
+}
+
+// Writes or adds a strip's gradients.
+template <class T, int NV, bool kChannels, bool kErase>
+HWY_INLINE void give_strip(const DeltaHead<T>& head, std::int64_t first, const ChunkFactors<T>& f, std::int64_t d,
+                           const ScoreGradients<T>& scores, const StripSums<T>& strip, const ChunkGradients<T>& out) {
+  constexpr std::int64_t C = NV * kWidth<T>;
+  const auto so_far = [&](const T* at) HWY_ATTR { return out.adds ? load(at) : zero<T>(); };
+  for (std::int64_t l = 0; l < C; l += kWidth<T>) {
+    const std::int64_t channel = d + l;
     Vec<T> earlier = zero<T>();
-    for (std::int64_t t = 0; t < n; ++t) {
-      const std::int64_t at = t * Kp + channel;
+    for (std::int64_t t = 0; t < f.tokens; ++t) {
+      const std::int64_t at = t * f.Kp + channel;
       const Vec<T> q = load(f.q + at), k = load(f.k + at), own = set(scores.read[t * 16 + t]);
       if (out.q) store<T>(hn::Add(so_far(out.q + at), fma(own, k, load(strip.q + t * C + l))), out.q + at);
       if constexpr (kErase) {
@@ -258,7 +268,8 @@ void chunk_gradients_of(const DeltaHead<T>& head, std::int64_t first, const Chun
   const auto run = [&]<int NV>(std::int64_t d) {
     sums_before<T, NV, kChannels, kErase>(f, d, scores, strip);
     sums_after<T, NV, kChannels, kErase>(f, d, scores, strip);
-    finish_strip<T, NV, kChannels, kErase>(head, first, f, d, scores, sums, strip, out, lanes);
+    add_states<T, NV, kChannels, kErase>(head.scale, f, d, scores, sums, strip, lanes);
+    give_strip<T, NV, kChannels, kErase>(head, first, f, d, scores, strip, out);
   };
   constexpr std::int64_t kPair = 2 * kWidth<T>;
   std::int64_t d = 0;
