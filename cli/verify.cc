@@ -17,12 +17,16 @@ namespace {
 struct VerifyCommand {
   std::string layer;
   std::vector<std::string> cases;
+  std::string inputs;
+  std::int64_t chunk = 64;
   bool json = false;
 
   int run() const {
     verify::Options options;
     options.layer = layer;
     options.case_folders = cases;
+    options.inputs = inputs;
+    options.chunk = chunk;
     options.heap_allocations = verify::heap_allocations;  // X6 is measured on this very program
     std::FILE* lines = json ? stderr : stdout;            // with --json, stdout is for the machine alone
     std::fprintf(lines, "%s\n", verify::Report::header().c_str());
@@ -43,6 +47,9 @@ Action declare_verify(Options& options) {
   const auto command = std::make_shared<VerifyCommand>();
   options.text("--layer", command->layer, "NAME", "only this layer or op");
   options.texts("--cases", command->cases, true, "FOLDER", "golden cases to run as well (docs/case-files.md)");
+  options.text("--inputs", command->inputs, "FILE",
+               "only check the forms of the gated delta rule on these tensors (docs/gated-delta.md)");
+  options.integer("--chunk", command->chunk, 1, 1 << 20, "tokens per chunk of the chunked form, with --inputs");
   options.json(command->json);
   return [command] { return command->run(); };
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/delta_cases.h"
 
+#include <cmath>
 #include <limits>
 
 #include "stepwell/autograd/functions.h"
@@ -32,25 +33,40 @@ ops::DecayGate gate_of(ConfigReader& config) {
 
 }  // namespace
 
-CaseRun run_gated_delta_in(Context& ctx, const CaseFile& file, DType dtype, std::int64_t chunk) {
-  CaseRun run;
-  run.leaves = leaves_of(file, dtype);
-  const Variable q = leaf_of(run, "q"), v = leaf_of(run, "v"), beta = token_rows(ctx, leaf_of(run, "beta"));
-  ConfigReader config(file.config(), file.name());
+GatedDeltaArguments delta_arguments(Context& ctx, const std::map<std::string, Variable>& leaves, ConfigReader& config) {
+  const auto rows = [&](const char* name) {
+    const auto found = leaves.find(std::string("in.") + name);
+    return found == leaves.end() ? Variable() : token_rows(ctx, found->second);
+  };
+  const auto vector = [&](const char* name) {
+    const auto found = leaves.find(std::string("in.") + name);
+    return found == leaves.end() ? Variable() : found->second;
+  };
+  const Variable beta = rows("beta");
   GatedDeltaArguments in;
-  in.q = token_rows(ctx, q);
-  in.k = token_rows(ctx, leaf_of(run, "k"));
-  in.v = token_rows(ctx, v);
-  in.g = token_rows(ctx, leaf_of(run, "g"));
-  in.b = beta ? beta : token_rows(ctx, leaf_of(run, "b"));
-  in.w = beta ? beta : token_rows(ctx, leaf_of(run, "w"));
-  in.A_log = leaf_of(run, "A_log");
-  in.dt_bias = leaf_of(run, "dt_bias");
+  in.q = rows("q");
+  in.k = rows("k");
+  in.v = rows("v");
+  in.g = rows("g");
+  in.b = beta ? beta : rows("b");
+  in.w = beta ? beta : rows("w");
+  in.A_log = vector("A_log");
+  in.dt_bias = vector("dt_bias");
   constexpr double kLargest = std::numeric_limits<double>::max();
-  in.scale = config.number("scale", 1, -kLargest, kLargest);
+  const double scale = in.q ? 1 / std::sqrt(static_cast<double>(in.q.size(-1))) : 1;
+  in.scale = config.number("scale", scale, -kLargest, kLargest);
   in.l2norm = config.boolean("l2norm", false);
   in.gate = gate_of(config);
   in.lower_bound = config.number("lower_bound", in.lower_bound, -kLargest, 0);
+  return in;
+}
+
+CaseRun run_gated_delta_in(Context& ctx, const CaseFile& file, DType dtype, std::int64_t chunk) {
+  CaseRun run;
+  run.leaves = leaves_of(file, dtype);
+  const Variable q = leaf_of(run, "q"), v = leaf_of(run, "v");
+  ConfigReader config(file.config(), file.name());
+  GatedDeltaArguments in = delta_arguments(ctx, run.leaves, config);
   in.form = form_of(chunk);
   in.chunk = chunk;
 

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
+
+#include "stepwell/autograd/functions.h"
 
 #include "verify/case_file.h"
 
@@ -10,6 +14,10 @@
 namespace stepwell::verify {
 
 inline constexpr std::int64_t kRecurrent = 0;  // instead of tokens per chunk
+
+// The arguments of gated_delta from inputs of such a case ("in.q", [B, T, heads, width]) and its options; scale is by
+// default K^−½. What is wrong with shapes, gated_delta itself finds.
+GatedDeltaArguments delta_arguments(Context& ctx, const std::map<std::string, Variable>& leaves, ConfigReader& config);
 
 CaseRun run_gated_delta_in(Context& ctx, const CaseFile& file, DType dtype, std::int64_t chunk);
 CaseRun run_ssd_in(Context& ctx, const CaseFile& file, DType dtype, std::int64_t chunk);

@@ -30,6 +30,10 @@ void verify_subjects(const std::vector<Subject*>& variants, const Options& optio
 
 Report run(const Options& options) {
   Report report;
+  if (!options.inputs.empty()) {
+    verify_inputs(options.inputs, options.chunk, options, report);
+    return report;
+  }
   std::vector<Subject> subjects = all_subjects();
   std::vector<std::string> names;
   for (const Subject& s : subjects) {

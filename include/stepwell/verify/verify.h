@@ -33,6 +33,8 @@ std::vector<Subject> all_subjects();
 struct Options {
   std::string layer;                      // only subjects of this op or layer; empty: all
   std::vector<std::string> case_folders;  // golden cases to run
+  std::string inputs;                     // a file with inputs of the gated delta rule: only they are checked
+  std::int64_t chunk = 64;                // ≥ 1, of the chunked form on `inputs`
   // Number of heap allocations of the program so far; without it X6 is not run.
   std::int64_t (*heap_allocations)() = nullptr;
   std::string scratch_folder;                  // for files written by X5; empty: the system's temporary folder
@@ -47,5 +49,9 @@ void verify_subjects(const std::vector<Subject*>& variants, const Options& optio
 
 // All case files under `folder` (recursively), one line per kind, type and dtype.
 void verify_cases(const std::string& folder, const Options& options, Report& report);
+
+// Every form of the gated delta rule on the tensors of a file (docs/gated-delta.md) against the reference in double:
+// one line per form and output. Throws Error for a file without q, k and v or with shapes that do not fit.
+void verify_inputs(const std::string& path, std::int64_t chunk, const Options& options, Report& report);
 
 }  // namespace stepwell::verify

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "stepwell/io/json.h"
+#include "stepwell/io/safetensors.h"
+#include "stepwell/ops/verify_gated_delta.h"
+#include "stepwell/verify/verify.h"
+
+#include "verify/delta_cases.h"
+
+namespace stepwell::verify {
+
+namespace {
+
+// Tolerances of docs/numerics.md, relative to the largest expected value.
+constexpr double kRelativeF32 = 2e-5, kRelativeF64 = 1e-11;
+
+struct Inputs {
+  std::map<std::string, Variable> tensors;  // "in.q"
+  std::vector<std::int64_t> borders;        // cu_seqlens
+  Config options;
+};
+
+// The tensors of a file, with or without the prefix of case files; 16-bit floats widened.
+Inputs load_inputs(const std::string& path) {
+  const io::SafetensorsFile file = io::SafetensorsFile::open(path);
+  Inputs inputs;
+  const io::Metadata metadata = file.metadata();
+  if (const auto config = metadata.find("config"); config != metadata.end()) {
+    inputs.options = io::parse_json(config->second, path + ": config");
+  } else {
+    inputs.options = Config(Config::Object());
+  }
+  bool wide = false;
+  for (const auto& [name, tensor] : file.tensors()) wide = wide || tensor.dtype() == DType::F64;
+  for (const auto& [name, tensor] : file.tensors()) {
+    const std::string plain = name.starts_with("in.") ? name.substr(3) : name;
+    if (plain.find('.') != std::string::npos) continue;  // of a case file: what must come out
+    if (plain == "cu_seqlens") {
+      const Tensor borders = tensor.to(DType::I64);
+      inputs.borders.assign(borders.span<const std::int64_t>().begin(), borders.span<const std::int64_t>().end());
+    } else {
+      inputs.tensors.emplace("in." + plain, Variable(tensor.to(wide ? DType::F64 : DType::F32).clone()));
+    }
+  }
+  for (const char* name : {"in.q", "in.k", "in.v"}) {
+    const auto found = inputs.tensors.find(name);
+    if (found == inputs.tensors.end()) {
+      fail(ErrorCode::File, path,
+           std::string("there is no tensor ") + (name + 3) +
+               "; expected q, k, v and what there is of g, b, w or beta, A_log, dt_bias, initial_state, cu_seqlens");
+    }
+    STEPWELL_CHECK(
+        found->second.shape().rank() == 4, path,
+        std::string(name + 3) + " is " + found->second.shape().to_string() + ", expected [B, T, heads, width]");
+  }
+  return inputs;
+}
+
+template <class T>
+std::vector<ops::FormDifference> differences(Context& ctx, const GatedDeltaArguments& in, const Variable& state,
+                                             const Segments& segments, std::int64_t chunk) {
+  const auto view = [&](const Variable& v) {
+    return v ? v.value().contiguous(ctx).template view<const T, 3>() : View<const T, 3>{};
+  };
+  ops::GatedDeltaInputs<T> x;
+  x.q = view(in.q);
+  x.k = view(in.k);
+  x.v = view(in.v);
+  x.g = view(in.g);
+  x.b = view(in.b);
+  x.w = view(in.w);
+  x.scale = static_cast<T>(in.scale);
+  x.l2norm = in.l2norm;
+  x.gate = in.gate;
+  x.A_log = in.A_log ? in.A_log.value().template data<T>() : nullptr;
+  x.dt_bias = in.dt_bias ? in.dt_bias.value().template data<T>() : nullptr;
+  x.lower_bound = static_cast<T>(in.lower_bound);
+  View<const T, 4> start;
+  if (state) {
+    const Shape& s = state.shape();
+    start = state.value().reshape({s[0] * s[1], s[2], s[3], s[4]}).template view<const T, 4>();
+  }
+  return ops::verify_gated_delta<T>(ctx, x, segments, start, chunk);
+}
+
+}  // namespace
+
+void verify_inputs(const std::string& path, std::int64_t chunk, const Options& options, Report& report) {
+  const NoGrad no_grad;
+  Context ctx = Context::serial();
+  const Inputs inputs = load_inputs(path);
+  ConfigReader config(inputs.options, path);
+  const GatedDeltaArguments in = delta_arguments(ctx, inputs.tensors, config);
+  const Shape& q = inputs.tensors.at("in.q").shape();
+  const Segments segments =
+      inputs.borders.empty() ? Segments::uniform(q[0], q[1]) : Segments::from_offsets(inputs.borders, q[0] * q[1]);
+  const auto initial = inputs.tensors.find("in.initial_state");
+  const Variable state = initial == inputs.tensors.end() ? Variable() : pack_state(ctx, initial->second);
+  gated_delta(ctx, in, state, segments);  // says what is wrong with the shapes
+  const bool wide = in.q.dtype() == DType::F64;
+  const auto found =
+      wide ? differences<double>(ctx, in, state, segments, chunk) : differences<float>(ctx, in, state, segments, chunk);
+  for (const ops::FormDifference& d : found) {
+    Check check{"inputs " + std::filesystem::path(path).stem().string(),
+                fmt::format("{} {}", d.form, d.output),
+                Outcome::Pass,
+                {},
+                {},
+                1};
+    const auto& w = d.worst;
+    const std::string place = d.output == "o"
+                                  ? fmt::format("token {}, head {}, column {}", w[0], w[1], w[2])
+                                  : fmt::format("sequence {}, head {}, row {}, column {}", w[0], w[1], w[2], w[3]);
+    check.figure = fmt::format("max |error| {:.2g} of {:.2g} at {}", d.largest, d.scale, place);
+    const double bound = wide ? kRelativeF64 : kRelativeF32;
+    if (!(d.relative() <= bound)) {
+      check.outcome = Outcome::Fail;
+      check.reason = fmt::format("{:.9g} instead of {:.9g}; {:.2g} of the largest value, bound {:.2g}", d.got,
+                                 d.expected, d.relative(), bound);
+    }
+    if (options.on_check) options.on_check(check);
+    report.add(std::move(check));
+  }
+}
+
+}  // namespace stepwell::verify
