@@ -252,6 +252,18 @@ TEST(GatedDelta, WatchesTheLargestNorm) {
   }
 }
 
+TEST(GatedDelta, AutoIsRecurrentWhereBitsCount) {
+  DeltaCase<float> c({.lengths = {70}, .H = 1, .G = 8, .K = 16, .V = 16, .g = GateOf::ValueHead, .b = GateOf::None});
+  const auto forward = [&](Mode mode, Form form) {
+    Context ctx = Context::serial(mode);
+    return run_delta(c, [&](const auto& in, const auto& segments, auto state, auto o) {
+      gated_delta<float>(ctx, in, segments, state, o, {.form = form, .checkpoints = {}});
+    });
+  };
+  expect_same_bits(forward(Mode::Exact, Form::Auto), forward(Mode::Fast, Form::Recurrent), "exact");
+  expect_same_bits(forward(Mode::Fast, Form::Auto), forward(Mode::Exact, Form::Chunked), "fast");
+}
+
 TEST(GatedDelta, AFutureTokenChangesNothingBefore) {
   DeltaCase<float> c({.lengths = {70}, .K = 8, .V = 16});
   const auto expected = run(c);

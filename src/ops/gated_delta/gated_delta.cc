@@ -59,7 +59,7 @@ class RecurrentForm {
       const std::int64_t done = work.first + work.tokens;
       if (options_.largest_norm && (done % kCheckpointTokens == 0 || done == tokens)) {
         const T norm = std::sqrt(sum_squares(work.state, work.units * size));
-        largest = norm <= largest ? largest : norm;  // a NaN stays
+        if (!(norm <= largest) && largest == largest) largest = norm;  // a NaN stays
       }
     }
     if (options_.largest_norm) options_.largest_norm[row] = largest;
@@ -73,12 +73,22 @@ class RecurrentForm {
   std::int64_t group_, groups_;
 };
 
+// The form that Form::Auto stands for, by what the gates and heads are. Token by token is the fastest forward pass of
+// all but the additive memories whose keys many value heads share (Mamba-2): there a chunk's scores serve all of them.
+template <class T>
+Form form_for(Mode mode, const GatedDeltaInputs<T>& in) {
+  const bool additive = !in.b && (!in.g || in.g.extent[2] == 1);
+  const bool shared = in.v.extent[1] >= 4 * in.q.extent[1];
+  return mode == Mode::Fast && additive && shared && in.q.extent[2] > 1 ? Form::Chunked : Form::Recurrent;
+}
+
 }  // namespace
 
 template <class T>
 void gated_delta(Context& ctx, const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state, View<T, 3> o,
                  const GatedDeltaOptions<T>& options) {
-  if (options.form == Form::Chunked) {
+  const Form form = options.form == Form::Auto ? form_for(ctx.mode(), in) : options.form;
+  if (form == Form::Chunked) {
     return gated_delta_chunked(ctx, in, segments, state, o, options.chunk, options.checkpoints, options.largest_norm);
   }
   RecurrentForm<T>(in, segments, state, o, options).run(ctx);
