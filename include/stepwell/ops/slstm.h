@@ -18,7 +18,8 @@ struct SlstmInputs {
   const T* bias = nullptr;  // [4·H·D], as x; absent: 0
 };
 
-// What a token left behind, for the backward pass: the pre-activations i, f, z, o with all that was added, then c, n, m.
+// What a token left behind, for the backward pass: the pre-activations i, f, z, o with all that was added, then c, n,
+// m.
 inline constexpr std::int64_t kSlstmTrace = 7;
 
 // The sLSTM cell (xLSTM, arXiv:2405.04517, §2.2), per unit, with [i f z o] = x + R y + bias:

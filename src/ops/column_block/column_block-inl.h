@@ -129,7 +129,8 @@ HWY_INLINE void write_pass(const Strip<T, NV>& S, std::int64_t K, const T* q, co
 }
 
 // A tile of tokens over one strip. columns.value(t, v) gives vector v of what token t writes before the erased is taken
-// off, columns.output(t, v, sum) takes qᵀS, columns.fetch(t) may fetch what comes next. With kErase the written is value − S̄ᵀe (the delta rule).
+// off, columns.output(t, v, sum) takes qᵀS, columns.fetch(t) may fetch what comes next. With kErase the written is
+// value − S̄ᵀe (the delta rule).
 template <class T, int NV, Decays kDecays, bool kErase, class Columns>
 HWY_INLINE void run_strip(const RowCoefficients<T>& in, const Strip<T, NV>& S, const Columns& columns) {
   Vec<T> u[NV], out[NV], read[NV];

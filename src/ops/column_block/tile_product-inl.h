@@ -23,8 +23,8 @@ using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this targ
 
 // out[r,c] = scale·start[r,c] + Σ_k a[r,k]·b[k,c]
 //
-// Shapes  a[r,k] at a[r·a_row + k·a_step]; b, start and out by panels of 16 contiguous columns, which lie b_panel (of b)
-//         and out_panel (of the others) apart.
+// Shapes  a[r,k] at a[r·a_row + k·a_step]; b, start and out by panels of 16 contiguous columns, which lie b_panel (of
+//         b) and out_panel (of the others) apart.
 // Range   start null: 0; a scale of rows, of columns or none; out may be start.
 // Order   each element is one chain of fused multiply-adds in increasing k.
 template <class T>
