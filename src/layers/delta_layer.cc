@@ -134,10 +134,14 @@ Variable DeltaLayer::finish(Context& ctx, const GatedDeltaArguments& rule, State
                             const Segments& segments, const Variable& z, GateActivation activation) const {
   auto [o, after] = gated_delta(ctx, rule, state.take(last.count()), segments);
   last.push(std::move(after));
-  const Variable normed = z ? gated_rms_norm(ctx, o, reshape(ctx, z, o.shape()), norm_->value, sizes_.norm_eps,
-                                             GateOrder::After, 0, activation)
-                            : rms_norm(ctx, o, norm_->value, sizes_.norm_eps);
-  return project(ctx, reshape(ctx, normed, {o.size(0), o.size(1) * o.size(2)}), o_);
+  Variable y = o;
+  if (z) {
+    const Variable gate = reshape(ctx, z, o.shape());
+    y = gated_rms_norm(ctx, o, gate, norm_->value, sizes_.norm_eps, GateOrder::After, 0, activation);
+  } else if (norm_) {
+    y = rms_norm(ctx, o, norm_->value, sizes_.norm_eps);
+  }
+  return project(ctx, reshape(ctx, y, {o.size(0), o.size(1) * o.size(2)}), o_);
 }
 
 // ---------------------------------------------------------------------------------------------------------- State

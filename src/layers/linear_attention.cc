@@ -3,7 +3,8 @@
 #include "stepwell/layers/linear_attention.h"
 
 #include <cmath>
-#include <utility>
+
+#include "stepwell/ops/elementwise.h"
 
 namespace stepwell::layers {
 
@@ -27,37 +28,41 @@ Config LinearAttentionConfig::options() const {
   return c;
 }
 
+namespace {
+
+LinearAttentionConfig checked(const LinearAttentionConfig& config) {
+  return LinearAttentionConfig::read(config.hidden_size, config.options());
+}
+DeltaSizes sizes_of(const LinearAttentionConfig& c) {
+  return {.width = c.hidden_size,
+          .heads = c.num_heads,
+          .value_heads = c.num_heads,
+          .key_width = c.head_dim,
+          .value_width = c.head_dim};
+}
+
+}  // namespace
+
 LinearAttention::LinearAttention(const LinearAttentionConfig& config, const Rng& rng)
-    : config_(LinearAttentionConfig::read(config.hidden_size, config.options())) {
-  const std::int64_t M = config_.hidden_size, H = config_.num_heads, K = config_.head_dim;
-  fields_ = {{"recurrent_state", {H, K, K}}};
-  decay_f64_ = Tensor::empty({H}, DType::F64);
-  for (std::int64_t h = 0; h < H; ++h) {
-    decay_f64_.data<double>()[h] = 1 - std::ldexp(1.0, -5 - static_cast<int>(h));
+    : DeltaLayer(sizes_of(checked(config)), rng), config_(checked(config)) {
+  log_decay_f64_ = Tensor::empty({config_.num_heads}, DType::F64);
+  for (std::int64_t h = 0; h < config_.num_heads; ++h) {
+    log_decay_f64_.data<double>()[h] = -std::ldexp(1.0, -5 - static_cast<int>(h));
   }
-  decay_f32_ = decay_f64_.to(DType::F32);
-  const auto projection = [&](const char* name, std::int64_t out, std::int64_t in) {
-    const double bound = 1 / std::sqrt(static_cast<double>(in));
-    return &add_matrix(name, rng.stream(name).uniform({out, in}, -bound, bound));
-  };
-  q_proj_ = projection("q_proj.weight", H * K, M);
-  k_proj_ = projection("k_proj.weight", H * K, M);
-  v_proj_ = projection("v_proj.weight", H * K, M);
-  o_proj_ = projection("o_proj.weight", M, H * K);
+  Context ctx = Context::serial();
+  ops::unary(ctx, ops::Unary::Log1p, log_decay_f64_, log_decay_f64_);
+  log_decay_f32_ = log_decay_f64_.to(DType::F32);
 }
 
 LayerOutput LinearAttention::forward_rows(Context& ctx, const Variable& x, State state,
                                           const Segments& segments) const {
-  const std::int64_t H = config_.num_heads, K = config_.head_dim;
-  const auto heads = [&](const Parameter& weight) {
-    return reshape(ctx, apply(ctx, x, weight, nullptr), {x.size(0), H, K});
-  };
-  const Tensor& decay = dtype() == DType::F64 ? decay_f64_ : decay_f32_;
-  auto [o, last] = linear_attention(ctx, heads(*q_proj_), heads(*k_proj_), heads(*v_proj_), decay,
-                                    1 / std::sqrt(static_cast<double>(K)), state.take(0), segments);
+  const std::int64_t L = x.size(0), H = config_.num_heads;
+  const Tensor& decay = dtype() == DType::F64 ? log_decay_f64_ : log_decay_f32_;
   LayerOutput out;
-  out.y = apply(ctx, reshape(ctx, o, {x.size(0), H * K}), *o_proj_, nullptr);
-  out.state.push(std::move(last));
+  GatedDeltaArguments rule =
+      arguments(ctx, x, state, out.state, segments, ops::Activation::None, ops::Activation::None);
+  rule.g = reshape(ctx, add(ctx, Tensor::zeros(ctx, {L, H}, x.dtype()), decay), {L, H, 1});
+  out.y = finish(ctx, rule, state, out.state, segments);
   return out;
 }
 

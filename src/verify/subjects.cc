@@ -6,7 +6,7 @@
 #include "stepwell/layers/registry.h"
 #include "stepwell/verify/verify.h"
 
-#include "ops/linear_attention/reference.h"
+#include "ops/gated_delta/reference.h"
 #include "ops/matmul/reference.h"
 #include "ops/selective_scan/reference.h"
 #include "ops/short_conv/reference.h"
@@ -180,53 +180,92 @@ class SelectiveScanOp final : public OpLayer {
   layers::Parameter *b_ = nullptr, *c_ = nullptr;
 };
 
-// Columns of x: q [H·K], k [H·K], v [H·V]; a bias on v, so that the layer has a parameter.
-class LinearAttentionOp final : public OpLayer {
+struct DeltaOptions {
+  const char* name;
+  std::int64_t H, G, K, V;  // G value heads to a key head
+  int decay, erase, write;  // 0: none, 1: one number per head, 2: per channel
+  ops::DecayGate gate;
+};
+
+// Columns of x: q, k [H·K], v [HV·V], then what the gates are made of; a bias on v, so that every variant has a
+// parameter.
+class GatedDeltaOp final : public OpLayer {
  public:
-  LinearAttentionOp(std::int64_t heads, std::int64_t key, std::int64_t value)
-      : OpLayer("linear_attention", heads * (2 * key + value), {{"recurrent_state", {heads, key, value}}}),
-        heads_(heads),
-        key_(key),
-        value_(value),
-        bias_(add_parameter("v_bias", random("v_bias", {heads * value}))) {}
+  explicit GatedDeltaOp(const DeltaOptions& o)
+      : OpLayer("gated_delta", width_of(o), {{"state", {o.H * o.G, ops::state_units(o.V), o.K, ops::kStateUnit}}}),
+        o_(o),
+        bias_(add_parameter("v_bias", random("v_bias", {o.H * o.G * o.V}))) {
+    if (o.gate == ops::DecayGate::Given) return;
+    a_log_ = &add_parameter("A_log", random("A_log", {o.H}, 0, 0.5));
+    dt_bias_ = &add_parameter("dt_bias", random("dt_bias", {o.H * channels(o.decay, o.K)}));
+  }
 
   LayerOutput reference(const Tensor& x, const State& state, const Segments& segments) const override {
-    const std::int64_t L = x.size(0), keys = heads_ * key_;
-    auto part = [&](std::int64_t from, std::int64_t width) {
-      return x.slice(-1, from, heads_ * width).clone().reshape({L, heads_, width});
-    };
-    const Tensor q = part(0, key_), k = part(keys, key_), v = part(2 * keys, value_);
-    for (std::int64_t i = 0; i < v.numel(); ++i)
-      v.data<double>()[i] += bias_.value.value().at(i % bias_.value.value().numel());
-    const Tensor decay = decays(DType::F64), y = Tensor::empty({L, heads_, value_}, DType::F64);
-    const ops::LinearAttentionInputs<double> in{q.view<const double, 3>(), k.view<const double, 3>(),
-                                                v.view<const double, 3>(), decay.data<double>(), kScale};
-    const Tensor s = state[0].value().reshape({state[0].size(0) * heads_, key_, value_});
-    ops::reference::linear_attention(in, segments, s.view<double, 3>(), y.view<double, 3>());
-    return with_state(y.reshape({L, heads_ * value_}), state[0]);
+    NoGrad no_grad;
+    Context ctx = Context::serial();
+    const GatedDeltaArguments a = arguments(ctx, x);
+    const auto view = [](const Variable& v) { return v ? v.value().view<const double, 3>() : View<const double, 3>(); };
+    ops::GatedDeltaInputs<double> in;
+    in.q = view(a.q);
+    in.k = view(a.k);
+    in.v = view(a.v);
+    in.g = view(a.g);
+    in.b = view(a.b);
+    in.w = view(a.w);
+    in.scale = a.scale;
+    in.l2norm = a.l2norm;
+    in.gate = a.gate;
+    in.A_log = a.A_log ? a.A_log.value().data<double>() : nullptr;
+    in.dt_bias = a.dt_bias ? a.dt_bias.value().data<double>() : nullptr;
+    const std::int64_t HV = o_.H * o_.G;
+    const Tensor y = Tensor::empty({x.size(0), HV, o_.V}, DType::F64);
+    const Shape& s = state[0].shape();
+    const Tensor per_head = state[0].value().reshape({s[0] * s[1], s[2], s[3], s[4]});
+    ops::reference::gated_delta<double>(in, segments, per_head.view<double, 4>(), y.view<double, 3>());
+    return with_state(y.reshape({x.size(0), HV * o_.V}), state[0]);
   }
 
  protected:
   LayerOutput forward_rows(Context& ctx, const Variable& x, State state, const Segments& segments) const override {
-    const std::int64_t L = x.size(0);
-    const std::int64_t widths[] = {heads_ * key_, heads_ * key_, heads_ * value_};
-    const std::vector<Variable> parts = split(ctx, x, widths);
-    auto heads = [&](const Variable& v, std::int64_t width) { return reshape(ctx, v, {L, heads_, width}); };
-    auto [y, last] = linear_attention(ctx, heads(parts[0], key_), heads(parts[1], key_),
-                                      heads(add(ctx, parts[2], bias_.value), value_), decays(x.dtype()), kScale,
-                                      state.take(0), segments);
-    return with_state(reshape(ctx, y, {L, heads_ * value_}), std::move(last));
+    auto [y, last] = gated_delta(ctx, arguments(ctx, x), state.take(0), segments);
+    return with_state(reshape(ctx, y, {x.size(0), y.size(1) * y.size(2)}), std::move(last));
   }
 
  private:
-  static constexpr double kScale = 0.5;
-  Tensor decays(DType dtype) const {
-    const Tensor decay = Tensor::empty({heads_}, DType::F64);
-    for (std::int64_t h = 0; h < heads_; ++h) decay.data<double>()[h] = 1 - 0.5 / static_cast<double>(h + 1);
-    return decay.to(dtype);
+  static std::int64_t channels(int kind, std::int64_t all) { return kind == 2 ? all : kind; }
+  static std::int64_t width_of(const DeltaOptions& o) {
+    return 2 * o.H * o.K + o.H * o.G * o.V + o.H * (channels(o.decay, o.K) + channels(o.erase, o.K)) +
+           o.H * o.G * channels(o.write, o.V);
   }
-  std::int64_t heads_, key_, value_;
+
+  GatedDeltaArguments arguments(Context& ctx, const Variable& x) const {
+    const std::int64_t L = x.size(0), HV = o_.H * o_.G, decay = channels(o_.decay, o_.K),
+                       erase = channels(o_.erase, o_.K), write = channels(o_.write, o_.V);
+    const std::int64_t widths[] = {o_.H * o_.K, o_.H * o_.K, HV * o_.V, o_.H * decay, o_.H * erase, HV * write};
+    const std::vector<Variable> parts = split(ctx, x, widths);
+    const auto heads = [&](const Variable& v, std::int64_t count) {
+      return reshape(ctx, v, {L, count, v.size(1) / count});
+    };
+    GatedDeltaArguments in;
+    in.q = heads(parts[0], o_.H);
+    in.k = heads(parts[1], o_.H);
+    in.v = heads(add(ctx, parts[2], bias_.value), HV);
+    if (o_.decay) in.g = heads(a_log_ ? parts[3] : log_sigmoid(ctx, parts[3]), o_.H);
+    if (o_.erase) in.b = heads(sigmoid(ctx, parts[4]), o_.H);
+    if (o_.write) in.w = heads(sigmoid(ctx, parts[5]), HV);
+    in.scale = 0.5;
+    in.l2norm = true;
+    in.gate = o_.gate;
+    if (a_log_) {
+      in.A_log = a_log_->value;
+      in.dt_bias = dt_bias_->value;
+    }
+    return in;
+  }
+
+  DeltaOptions o_;
   layers::Parameter& bias_;
+  layers::Parameter *a_log_ = nullptr, *dt_bias_ = nullptr;
 };
 
 void add_op(std::vector<Subject>& subjects, std::string variant, std::unique_ptr<OpLayer> op) {
@@ -259,8 +298,17 @@ std::vector<Subject> all_subjects() {
                                ScanOptions{"zero-order hold", 7, 8, 1, true, true, true, true, ZeroOrder}}) {
     add_op(subjects, o.name, std::make_unique<SelectiveScanOp>(o));
   }
-  add_op(subjects, "3 heads 4×5", std::make_unique<LinearAttentionOp>(3, 4, 5));
-  add_op(subjects, "2 heads 16×33", std::make_unique<LinearAttentionOp>(2, 16, 33));
+  using enum ops::DecayGate;
+  for (const DeltaOptions& o :
+       {DeltaOptions{"GDN-2", 2, 1, 5, 19, 2, 2, 2, Given},
+        DeltaOptions{"GDN-2, gate inside, grouped", 1, 3, 16, 7, 2, 2, 2, Softplus},
+        DeltaOptions{"KDA, bounded gate", 2, 1, 6, 16, 2, 1, 1, Bounded},
+        DeltaOptions{"Gated DeltaNet", 2, 2, 4, 5, 1, 1, 1, Softplus},
+        DeltaOptions{"DeltaNet", 1, 1, 7, 33, 0, 1, 1, Given}, DeltaOptions{"GLA", 2, 1, 5, 8, 2, 0, 0, Given},
+        DeltaOptions{"SSD", 1, 4, 9, 3, 1, 0, 1, Given},
+        DeltaOptions{"linear attention", 3, 1, 4, 5, 0, 0, 0, Given}}) {
+    add_op(subjects, o.name, std::make_unique<GatedDeltaOp>(o));
+  }
 
   for (const layers::MixerRow& row : layers::mixers()) {
     for (const std::string_view text : row.conformance_options) {

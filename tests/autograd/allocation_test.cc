@@ -33,7 +33,11 @@ class Step {
     auto [o, h] = selective_scan(ctx_, scan, std::move(h_), one);
     h_ = std::move(h);
     const Variable heads = reshape(ctx_, o, {1, 2, kWidth / 2});
-    auto [attended, memory] = linear_attention(ctx_, heads, heads, heads, decay_, 0.5, std::move(memory_), one);
+    GatedDeltaArguments rule;
+    rule.q = rule.k = rule.v = heads;
+    rule.g = log_sigmoid(ctx_, heads);
+    rule.b = rule.w = sigmoid(ctx_, heads);
+    auto [attended, memory] = gated_delta(ctx_, rule, std::move(memory_), one);
     memory_ = std::move(memory);
     const std::array<Variable, 2> both = {reshape(ctx_, attended, {1, kWidth}), silu(ctx_, gate)};
     const Variable mixed = mul(ctx_, linear(ctx_, concat(ctx_, both), out_), exp(ctx_, scale(ctx_, o, 0.1)));
@@ -57,9 +61,8 @@ class Step {
            bc_ = Variable::leaf(parameter({2 * kStates, kWidth}, 5)),
            rates_ = Variable::leaf(parameter({kWidth, kStates}, 6)),
            out_ = Variable::leaf(parameter({kWidth, 2 * kWidth}, 7));
-  Tensor decay_ = random_tensor({2}, 8, 0, 1, dtype_);
   Variable conv_ = Tensor::zeros({1, 4, kWidth}, dtype_), h_ = Tensor::zeros({1, kStates, kWidth}, dtype_),
-           memory_ = Tensor::zeros({1, 2, kWidth / 2, kWidth / 2}, dtype_);
+           memory_ = Tensor::zeros({1, 2, 1, kWidth / 2, 16}, dtype_);
   double last_ = 0;
 };
 

@@ -113,12 +113,6 @@ struct SelectiveScanArguments {
 std::pair<Variable, Variable> selective_scan(Context& ctx, const SelectiveScanArguments& in, Variable h,
                                              const Segments& segments);
 
-// Linear attention with a fixed decay (ops/linear_attention.h): q, k [L, H, K], v [L, H, V], decay [H] a constant,
-// state [S, H, K, V] or undefined → {y [L, H, V], last state}.
-std::pair<Variable, Variable> linear_attention(Context& ctx, const Variable& q, const Variable& k, const Variable& v,
-                                               const Tensor& decay, double scale, Variable state,
-                                               const Segments& segments);
-
 // The gated delta rule (ops/gated_delta.h), shapes as there; g, b, w, A_log, dt_bias and the state may be undefined.
 // → {o [L, HV, V], last state}. States are packed, [S, HV, ⌈V/16⌉, K, 16].
 struct GatedDeltaArguments {

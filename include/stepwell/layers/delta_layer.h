@@ -72,9 +72,9 @@ class DeltaLayer : public Layer {
   GatedDeltaArguments arguments(Context& ctx, const Variable& x, State& state, State& last, const Segments& segments,
                                 ops::Activation query_key = ops::Activation::Silu,
                                 ops::Activation value = ops::Activation::Silu) const;
-  // The recurrence, the norm with gate `z` [L, HV·V] (undefined: none) and the projection back.
+  // The recurrence, the norm if there is one, with gate `z` [L, HV·V] (undefined: none), and the projection back.
   Variable finish(Context& ctx, const GatedDeltaArguments& rule, State& state, State& last, const Segments& segments,
-                  const Variable& z, GateActivation activation) const;
+                  const Variable& z = {}, GateActivation activation = GateActivation::Silu) const;
 
  private:
   struct Branch {

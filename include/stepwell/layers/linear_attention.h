@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stepwell/core/rng.h"
-#include "stepwell/layers/layer.h"
+#include "stepwell/layers/delta_layer.h"
 
 namespace stepwell::layers {
 
@@ -23,27 +23,21 @@ struct LinearAttentionConfig {
 };
 
 // Linear attention with a fixed decay 1 − 2^(−5−h) in head h (RetNet's retention without rotation, gate and norm,
-// arXiv:2307.08621): the smallest mixer, and the pattern for a new one.
-// Parameters (M = hidden_size, H heads of width K): q_proj.weight, k_proj.weight, v_proj.weight [H·K, M], o_proj.weight
-// [M, H·K]; at first uniform in ±1/sqrt(fan_in).
-// State: recurrent_state [H, K, K], keys first.
-class LinearAttention : public Layer {
+// arXiv:2307.08621): the smallest mixer, and the pattern for a new one. Parameters and state are DeltaLayer's, without
+// norm and convolutions.
+class LinearAttention : public DeltaLayer {
  public:
   LinearAttention(const LinearAttentionConfig& config, const Rng& rng);
 
   std::string_view type() const override { return "linear_attention"; }
   Config config() const override { return config_.options(); }
-  std::int64_t width() const override { return config_.hidden_size; }
-  const std::vector<StateField>& state_fields() const override { return fields_; }
 
  protected:
   LayerOutput forward_rows(Context& ctx, const Variable& x, State state, const Segments& segments) const override;
 
  private:
   LinearAttentionConfig config_;
-  std::vector<StateField> fields_;
-  Tensor decay_f32_, decay_f64_;  // [H]
-  Parameter *q_proj_ = nullptr, *k_proj_ = nullptr, *v_proj_ = nullptr, *o_proj_ = nullptr;
+  Tensor log_decay_f32_, log_decay_f64_;  // [H]
 };
 
 }  // namespace stepwell::layers
