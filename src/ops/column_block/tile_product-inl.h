@@ -135,8 +135,8 @@ template <class T, int V>
 constexpr std::array<ProductTile<T>, kProductRows<V>> kProductTiles =
     product_tiles_of<T, V>(std::make_integer_sequence<int, kProductRows<V>>());
 
-// The columns from `column` on that are V vectors wide; rows dealt evenly to tiles, since low tiles wait for the latency
-// of their few chains.
+// The columns from `column` on that are V vectors wide; rows dealt evenly to tiles, since low tiles wait for the
+// latency of their few chains.
 template <class T, int V>
 HWY_INLINE void product_columns(const TileProduct<T>& p, std::int64_t rows, std::int64_t column) {
   const std::int64_t tiles = (rows + kProductRows<V> - 1) / kProductRows<V>;
