@@ -126,7 +126,7 @@ std::string bar(double part) {
 }
 
 bool report(std::vector<Result> results) {
-  std::stable_sort(results.begin(), results.end(), [](auto& a, auto& b) { return a.accuracy > b.accuracy; });
+  std::sort(results.begin(), results.end(), [](auto& a, auto& b) { return a.accuracy > b.accuracy; });
   std::printf("%-24s %-11s %8s %9s %9s\n", "mixer", "memory", "numbers", "seconds", "accuracy");
   double delta = 0, additive = 0;
   for (const Result& r : results) {

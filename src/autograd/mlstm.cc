@@ -156,7 +156,7 @@ std::pair<Variable, MlstmVariables> mlstm(Context& ctx, const MlstmArguments& in
                [tensors, start, last, h, checkpoints, saved = autograd::SavedSegments(segments)](Backward& b) {
                  mlstm_backward(b, tensors, start, last, h, checkpoints, saved.get());
                });
-    return {std::move(all[0]), {std::move(all[1]), std::move(all[2]), std::move(all[3])}};
+    return std::pair(std::move(all[0]), MlstmVariables{std::move(all[1]), std::move(all[2]), std::move(all[3])});
   }
   return {h, {last.C, last.n, last.m}};
 }

@@ -57,6 +57,7 @@ constexpr std::string_view kGatedDeltaNet[] = {
 };
 constexpr std::string_view kDeltaNet[] = {
     R"({"num_heads": 2})",
+    // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one string
     R"({"num_heads": 1, "expand_k": 0.5, "expand_v": 3, "conv_size": 3, "conv_bias": true, "qk_activation": "elu", )"
     R"("qk_norm": "sum", "use_gate": true, "allow_neg_eigval": true, "init": "xavier"})",
     R"({"num_heads": 3, "use_short_conv": false, "use_beta": false, "qk_activation": "identity"})",

@@ -59,7 +59,7 @@ class RecurrentForm {
       const std::int64_t done = work.first + work.tokens;
       if (options_.largest_norm && (done % kCheckpointTokens == 0 || done == tokens)) {
         const T norm = std::sqrt(sum_squares(work.state, work.units * size));
-        if (!(norm <= largest) && largest == largest) largest = norm;  // a NaN stays
+        if (!(norm <= largest) && !std::isnan(largest)) largest = norm;  // a NaN stays
       }
     }
     if (options_.largest_norm) options_.largest_norm[row] = largest;
