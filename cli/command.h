@@ -61,6 +61,7 @@ Action declare_eval(Options& options);
 Action declare_generate(Options& options);
 Action declare_inspect(Options& options);
 Action declare_verify(Options& options);
+Action declare_equivalence(Options& options);
 Action declare_bench(Options& options);
 Action declare_info(Options& options);
 

@@ -10,6 +10,8 @@ int main(int argc, char** argv) {
       {"generate", "Continue a text, byte by byte", declare_generate},
       {"inspect", "Show what a file or a model folder holds", declare_inspect},
       {"verify", "Measure the promises on this machine; exit 1 if one fails", declare_verify},
+      {"equivalence", "Compare the forms of the mLSTM, tensor by tensor; exit 1 beyond the bounds",
+       declare_equivalence},
       {"bench", "Measure speeds beside this machine's limits", declare_bench},
       {"info", "Show version, instruction set, threads and build options", declare_info},
   };

@@ -8,6 +8,7 @@
 #include "stepwell/io/json.h"
 
 #include "cli/command.h"
+#include "cli/equivalence.h"
 #include "verify/counted_heap.h"
 
 namespace stepwell::cli {
@@ -19,9 +20,15 @@ struct VerifyCommand {
   std::vector<std::string> cases;
   std::string inputs;
   std::int64_t chunk = 64;
-  bool json = false;
+  bool json = false, table = false;
 
   int run() const {
+    if (table) {
+      if (layer != "mlstm" || cases.size() > 1) {
+        fail(ErrorCode::Argument, "verify", "--table is for --layer mlstm, with at most one folder of cases");
+      }
+      return run_equivalence(cases.empty() ? "" : cases.front(), json);
+    }
     verify::Options options;
     options.layer = layer;
     options.case_folders = cases;
@@ -50,6 +57,7 @@ Action declare_verify(Options& options) {
   options.text("--inputs", command->inputs, "FILE",
                "only check the forms of the gated delta rule on these tensors (docs/gated-delta.md)");
   options.integer("--chunk", command->chunk, 1, 1 << 20, "tokens per chunk of the chunked form, with --inputs");
+  options.flag("--table", command->table, "with --layer mlstm: its forms compared, tensor by tensor");
   options.json(command->json);
   return [command] { return command->run(); };
 }

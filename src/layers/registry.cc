@@ -13,6 +13,9 @@
 #include "stepwell/layers/linear_attention.h"
 #include "stepwell/layers/mamba.h"
 #include "stepwell/layers/mamba2.h"
+#include "stepwell/layers/mlstm.h"
+#include "stepwell/layers/mlstm_large.h"
+#include "stepwell/layers/slstm.h"
 
 namespace stepwell::layers {
 
@@ -76,6 +79,29 @@ constexpr std::string_view kLinearAttention[] = {
     R"({"num_heads": 1, "head_dim": 5})",
     R"({"num_heads": 3, "head_dim": 16})",
 };
+constexpr std::string_view kMlstm[] = {
+    R"({"init": "active", "num_heads": 2, "round_proj_up_to_multiple_of": 4})",
+    R"({"init": "active", "num_heads": 2, "inner_dim": 8, "qkv_proj_blocksize": 2, "conv1d_kernel_size": 1, )"
+    R"("bias": true, "state_scale": "k", "eps": 1e-3, "norm_eps": 1e-3, "context_length": 4})",
+    R"({"init": "active", "num_heads": 3, "proj_factor": 1.6, "round_proj_up_to_multiple_of": 3, )"
+    R"("qkv_proj_blocksize": 3, "round_proj_up_dim_up": false, "conv1d_kernel_size": 3, "num_blocks": 3, )"
+    R"("m0": "minus_infinity"})",
+    R"({"num_heads": 1, "inner_dim": 20})",
+};
+constexpr std::string_view kMlstmLarge[] = {
+    R"({"init": "active", "num_heads": 2, "qk_dim_factor": 1})",
+    R"({"init": "active", "num_heads": 3, "v_dim_factor": 3, "use_bias": true, "weight_mode": "fused", )"
+    R"("gate_soft_cap": 2, "eps": 1e-3, "norm_eps": 1e-3, "num_blocks": 2})",
+    R"({"init": "active", "num_heads": 1, "use_bias": true})",
+};
+constexpr std::string_view kSlstm[] = {
+    R"({"num_heads": 2, "recurrent_weight_init": "standard"})",
+    R"({"num_heads": 1, "conv1d_kernel_size": 0, "backend": "cuda", "bias_init": "standard", )"
+    R"("recurrent_weight_init": "standard", "norm_eps": 1e-3})",
+    R"({"num_heads": 2, "conv1d_kernel_size": 3, "bias_init": "small_init", "recurrent_weight_init": "standard"})",
+    R"({"num_heads": 1, "conv1d_kernel_size": 1, "backend": "cuda", "block_idx": 1, "num_blocks": 3, )"
+    R"("context_length": 4})",
+};
 
 const MixerRow kRows[] = {
     {.name = "mamba",
@@ -120,6 +146,24 @@ const MixerRow kRows[] = {
      .make = make<GatedLinearAttention, GatedLinearAttentionConfig>,
      .conformance_options = kGatedLinearAttention,
      .output_weight = "o_proj.weight"},
+    {.name = "mlstm",
+     .summary = "matrix memory with exponential gates, normalised; xLSTM's block",
+     .source = "arXiv:2405.04517",
+     .make = make<Mlstm, MlstmConfig>,
+     .conformance_options = kMlstm,
+     .output_weight = "proj_down.weight"},
+    {.name = "slstm",
+     .summary = "scalar memory with exponential gates and recurrence within heads",
+     .source = "arXiv:2405.04517",
+     .make = make<Slstm, SlstmConfig>,
+     .conformance_options = kSlstm,
+     .output_weight = ""},
+    {.name = "mlstm_large",
+     .summary = "matrix memory with capped gates: the layer of xLSTM-7B",
+     .source = "arXiv:2503.13427",
+     .make = make<MlstmLarge, MlstmLargeConfig>,
+     .conformance_options = kMlstmLarge,
+     .output_weight = "out_proj.weight"},
     {.name = "linear_attention",
      .summary = "linear attention with a fixed decay per head",
      .source = "arXiv:2307.08621, without rotation, gate and norm",

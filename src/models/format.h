@@ -13,6 +13,8 @@ namespace stepwell::models {
 inline constexpr std::string_view kModelFormat = "stepwell-model-1";
 inline constexpr std::string_view kCausalLM = "causal_lm";
 inline constexpr std::string_view kForecaster = "forecaster";
+inline constexpr std::string_view kXlstm = "xlstm";
+inline constexpr std::string_view kXlstmLarge = "xlstm_large";
 
 // A configuration that says what it is of.
 Config new_config(std::string_view type);

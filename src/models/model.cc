@@ -6,6 +6,7 @@
 
 #include "stepwell/models/causal_lm.h"
 #include "stepwell/models/forecaster.h"
+#include "stepwell/models/xlstm.h"
 
 #include "models/format.h"
 
@@ -35,8 +36,10 @@ std::unique_ptr<Model> make_model(const Config& config, const Rng& rng) {
   const std::string name = type ? type->as_string("type") : "";
   if (name == kCausalLM) return make_causal_lm(CausalLMConfig::read(config), rng);
   if (name == kForecaster) return make_forecaster(ForecasterConfig::read(config), rng);
+  if (name == kXlstm || name == kXlstmLarge) return make_xlstm(config, rng);
   fail(ErrorCode::Config, "model",
-       "type = \"" + name + "\", expected " + std::string(kCausalLM) + " or " + std::string(kForecaster));
+       "type = \"" + name + "\", expected " + std::string(kCausalLM) + ", " + std::string(kForecaster) + ", " +
+           std::string(kXlstm) + " or " + std::string(kXlstmLarge));
 }
 
 namespace {

@@ -132,22 +132,44 @@ CausalLMConfig own_config(const Config& config, const Naming& naming, const laye
   }
 }
 
-// Before a model is made: a few numbers in config.json must not ask for far more memory than the tensors warrant.
-void check_size(const CausalLMConfig& config, const layers::NamedTensors& tensors, const std::string& where) {
+}  // namespace
+
+void check_published_size(std::int64_t vocab_size, std::int64_t layers, std::int64_t width,
+                          const layers::NamedTensors& tensors, const std::string& where) {
   constexpr std::int64_t kFree = 1 << 20;
   std::int64_t held = 0;
   for (const auto& [name, tensor] : tensors) held += tensor.numel();
-  const std::int64_t least = (config.vocab_size + config.backbone.layers) * config.backbone.width;
+  const std::int64_t least = (vocab_size + layers) * width;
   if (least <= held + kFree) return;
   fail(ErrorCode::Argument, where,
        "config.json is of a model with more than " + std::to_string(least) +
            " parameters, the tensors beside it hold " + std::to_string(held));
 }
 
-}  // namespace
+void fill_published(PublishedModel& published, layers::NamedTensors tensors, bool tied, std::string_view embedding,
+                    DType dtype, const std::string& where) {
+  std::string fault;  // beside those that set_named_parameters finds
+  if (tied && holds(tensors, kHead)) {
+    const Tensor head = find_tensor(tensors, kHead), embeddings = find_tensor(tensors, embedding);
+    if (!embeddings.defined() || head.shape() != embeddings.shape() ||
+        !head.to(dtype).same_bits(embeddings.to(dtype))) {
+      fault = std::string(kHead) + " is another tensor than the embedding, to which config.json ties it";
+    }
+    std::erase_if(tensors, [](const auto& named) { return named.first == kHead; });
+    std::erase_if(published.names, [](const auto& named) { return named.second == kHead; });
+  }
+  published.model->to(dtype);
+  try {
+    published.model->set_named_parameters(tensors);
+  } catch (const Error& error) {
+    fail(error.code(), where, error.what() + (fault.empty() ? "" : "; " + fault));
+  }
+  if (!fault.empty()) fail(ErrorCode::Argument, where, fault);
+}
 
 PublishedModel read_published(const Config& config, const layers::NamedTensors& tensors, DType dtype,
                               const std::string& where) {
+  if (is_published_xlstm(config)) return read_published_xlstm(config, tensors, dtype, where);
   const Naming& naming = naming_of(config, where);
   PublishedModel published;
   layers::NamedTensors renamed_tensors;
@@ -156,26 +178,9 @@ PublishedModel read_published(const Config& config, const layers::NamedTensors& 
     published.names.emplace_back(name, renamed_tensors.back().first);
   }
   const CausalLMConfig own = own_config(config, naming, renamed_tensors, where);
-  check_size(own, renamed_tensors, where);
-
-  std::string fault;  // beside those that set_named_parameters finds
-  if (own.tie_embeddings && holds(renamed_tensors, kHead)) {
-    const Tensor head = find_tensor(renamed_tensors, kHead), embeddings = find_tensor(renamed_tensors, kEmbeddings);
-    if (!embeddings.defined() || head.shape() != embeddings.shape() ||
-        !head.to(dtype).same_bits(embeddings.to(dtype))) {
-      fault = std::string(kHead) + " is another tensor than the embedding, to which config.json ties it";
-    }
-    std::erase_if(renamed_tensors, [](const auto& named) { return named.first == kHead; });
-    std::erase_if(published.names, [](const auto& named) { return named.second == kHead; });
-  }
+  check_published_size(own.vocab_size, own.backbone.layers, own.backbone.width, renamed_tensors, where);
   published.model = make_causal_lm(own, Rng(0));
-  published.model->to(dtype);
-  try {
-    published.model->set_named_parameters(renamed_tensors);
-  } catch (const Error& error) {
-    fail(error.code(), where, error.what() + (fault.empty() ? "" : "; " + fault));
-  }
-  if (!fault.empty()) fail(ErrorCode::Argument, where, fault);
+  fill_published(published, std::move(renamed_tensors), own.tie_embeddings, kEmbeddings, dtype, where);
   return published;
 }
 

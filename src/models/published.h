@@ -62,4 +62,18 @@ struct PublishedModel {
 PublishedModel read_published(const Config& config, const layers::NamedTensors& tensors, DType dtype,
                               const std::string& where);
 
+// xLSTM's models have other blocks than a Backbone: their configurations are read by published_xlstm.cc.
+bool is_published_xlstm(const Config& config);
+PublishedModel read_published_xlstm(const Config& config, const layers::NamedTensors& tensors, DType dtype,
+                                    const std::string& where);
+
+// What the two have in common. Before a model is made: a few numbers in config.json must not ask for far more memory
+// than the tensors warrant.
+void check_published_size(std::int64_t vocab_size, std::int64_t layers, std::int64_t width,
+                          const layers::NamedTensors& tensors, const std::string& where);
+// Puts tensors under our names into published.model, converted to dtype; a head stored although it is tied to
+// `embedding` is compared and dropped.
+void fill_published(PublishedModel& published, layers::NamedTensors tensors, bool tied, std::string_view embedding,
+                    DType dtype, const std::string& where);
+
 }  // namespace stepwell::models

@@ -47,4 +47,7 @@ struct CaseRun {
 // The floating-point inputs of a case as leaves in F32 or F64.
 std::map<std::string, Variable> leaves_of(const CaseFile& file, DType dtype);
 
+// The runner of kind layer.
+CaseRun run_layer(Context& ctx, const CaseFile& file, DType dtype);
+
 }  // namespace stepwell::verify

@@ -12,6 +12,7 @@
 #include "verify/case_file.h"
 #include "verify/delta_cases.h"
 #include "verify/tally.h"
+#include "verify/xlstm_cases.h"
 
 namespace stepwell::verify {
 
@@ -21,6 +22,41 @@ std::map<std::string, Variable> leaves_of(const CaseFile& file, DType dtype) {
     if (tensor.dtype() == DType::F64) leaves.emplace("in." + name, Variable::leaf(tensor.to(dtype).clone()));
   }
   return leaves;
+}
+
+CaseRun run_layer(Context& ctx, const CaseFile& file, DType dtype) {
+  const std::string type = file.config().find("type")->as_string("type");
+  const layers::MixerRow* row = nullptr;
+  for (const layers::MixerRow& candidate : layers::mixers()) {
+    if (candidate.name == type) row = &candidate;
+  }
+  if (!row) fail(ErrorCode::Unsupported, file.name(), "there is no layer " + type);
+  Config options;
+  for (const auto& [key, value] : file.config().as_object("config")) {
+    if (key != "type" && key != "d_model") options.set(key, value);
+  }
+  const Tensor x = file.find("in.x");
+  const auto layer = row->make(x.size(-1), options, Rng(0));
+  layer->to(dtype);
+  layer->set_named_parameters(file.tensors("param."));
+
+  CaseRun run;
+  run.leaves = leaves_of(file, dtype);
+  for (const layers::Parameter* p : std::as_const(*layer).parameters())
+    run.leaves.emplace("param." + p->name, p->value);
+  const auto fields = layer->state_fields();
+  std::vector<Variable> incoming;
+  for (const auto& field : fields) {
+    const auto found = run.leaves.find("in." + std::string(field.name));
+    if (found != run.leaves.end()) incoming.push_back(found->second);
+  }
+  layers::State state;
+  if (!incoming.empty()) state = layer->import_state(ctx, std::move(incoming));
+  layers::LayerOutput out = layer->forward(ctx, run.leaves.at("in.x"), std::move(state));
+  run.outputs.emplace("y", out.y);
+  const std::vector<Variable> last = layer->export_state(ctx, out.state);
+  for (std::size_t i = 0; i < fields.size(); ++i) run.outputs.emplace(std::string(fields[i].name), last[i]);
+  return run;
 }
 
 namespace {
@@ -60,41 +96,6 @@ CaseRun run_selective_scan(Context& ctx, const CaseFile& file, DType dtype) {
   return run;
 }
 
-CaseRun run_layer(Context& ctx, const CaseFile& file, DType dtype) {
-  const std::string type = file.config().find("type")->as_string("type");
-  const layers::MixerRow* row = nullptr;
-  for (const layers::MixerRow& candidate : layers::mixers()) {
-    if (candidate.name == type) row = &candidate;
-  }
-  if (!row) fail(ErrorCode::Unsupported, file.name(), "there is no layer " + type);
-  Config options;
-  for (const auto& [key, value] : file.config().as_object("config")) {
-    if (key != "type" && key != "d_model") options.set(key, value);
-  }
-  const Tensor x = file.find("in.x");
-  const auto layer = row->make(x.size(-1), options, Rng(0));
-  layer->to(dtype);
-  layer->set_named_parameters(file.tensors("param."));
-
-  CaseRun run;
-  run.leaves = leaves_of(file, dtype);
-  for (const layers::Parameter* p : std::as_const(*layer).parameters())
-    run.leaves.emplace("param." + p->name, p->value);
-  const auto fields = layer->state_fields();
-  std::vector<Variable> incoming;
-  for (const auto& field : fields) {
-    const auto found = run.leaves.find("in." + std::string(field.name));
-    if (found != run.leaves.end()) incoming.push_back(found->second);
-  }
-  layers::State state;
-  if (!incoming.empty()) state = layer->import_state(ctx, std::move(incoming));
-  layers::LayerOutput out = layer->forward(ctx, run.leaves.at("in.x"), std::move(state));
-  run.outputs.emplace("y", out.y);
-  const std::vector<Variable> last = layer->export_state(ctx, out.state);
-  for (std::size_t i = 0; i < fields.size(); ++i) run.outputs.emplace(std::string(fields[i].name), last[i]);
-  return run;
-}
-
 // argmax continuations of the first tokens of each row, one token at a time.
 Tensor greedy(Context& ctx, const models::Model& model, const Tensor& ids, std::int64_t prompt, std::int64_t count) {
   NoGrad constant;
@@ -131,8 +132,10 @@ CaseRun run_lm(Context& ctx, const CaseFile& file, DType dtype) {
   constexpr std::string_view kLosses[] = {"none", "next_token", "targets"};
   constexpr std::int64_t kIgnore = -100;
   ConfigReader config(file.config(), file.name());
+  Config described = config.child("model");
+  if (config.text("type", "") == "xlstm") described.set("m0", config.text("m0", "zero"));
   const models::PublishedModel published =
-      models::read_published(config.child("model"), file.tensors("param."), dtype, file.name());
+      models::read_published(described, file.tensors("param."), dtype, file.name());
   const models::Model& model = *published.model;
   CaseRun run;
   for (const layers::Parameter* p : model.parameters()) {
@@ -144,6 +147,13 @@ CaseRun run_lm(Context& ctx, const CaseFile& file, DType dtype) {
   models::States states;
   const Variable logits = model.forward(ctx, ids, states);
   run.outputs.emplace("logits", logits);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const auto& mixer = *model.mixers()[i];
+    const std::vector<Variable> fields = mixer.export_state(ctx, states[i]);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      run.outputs.emplace(fmt::format("state{}.{}", i, mixer.state_fields()[f].name), fields[f]);
+    }
+  }
   if (const int loss = config.choice("loss", "none", kLosses); loss > 0) {
     const Variable rows = reshape(ctx, logits, {ids.numel(), model.output_width()});
     const Tensor targets = targets_of(file, ids, kLosses[static_cast<std::size_t>(loss)], kIgnore);
@@ -192,6 +202,14 @@ constexpr Kind kKinds[] = {
     {"ssd", run_ssd<32>, "chunk 32"},
     {"ssd", run_ssd<64>, "chunk 64"},
     {"ssd", run_ssd<128>, "chunk 128"},
+    {"mlstm", run_mlstm<kRecurrent>, "recurrent"},
+    {"mlstm", run_mlstm<1>, "chunk 1"},
+    {"mlstm", run_mlstm<16>, "chunk 16"},
+    {"mlstm", run_mlstm<32>, "chunk 32"},
+    {"mlstm", run_mlstm<64>, "chunk 64"},
+    {"mlstm", run_mlstm<kParallel>, "parallel"},
+    {"slstm", run_slstm},
+    {"block_stack", run_block_stack},
 };
 
 // Runs a case in one form and adds every output and gradient the file knows to the tally.

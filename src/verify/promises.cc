@@ -3,6 +3,7 @@
 #include "verify/promises.h"
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -25,7 +26,10 @@ State random_state(const Layer& layer, std::int64_t sequences, const char* name)
   State state;
   const State zero = layer.zero_state(sequences);
   for (int i = 0; i < zero.count(); ++i) {
-    state.push(random_tensor(zero[i].shape(), layer.dtype(), fmt::format("{}.{}", name, i).c_str(), 0.5));
+    const Tensor values = random_tensor(zero[i].shape(), DType::F64, fmt::format("{}.{}", name, i).c_str(), 0.5);
+    const bool positive = layer.state_fields()[static_cast<std::size_t>(i)].positive;
+    for (double& x : values.span<double>()) x = positive ? 0.5 + std::fabs(x) : x;
+    state.push(values.to(layer.dtype()));
   }
   return state;
 }

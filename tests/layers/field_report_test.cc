@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
 // Field reports that concern every registered mixer.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -51,7 +52,9 @@ TEST_P(FieldReport, P14_RaggedLengths) {
       const Variable x = Variable::leaf(input({1, time, kWidth}, "x"));
       State start;
       for (const layers::StateField& field : layer->state_fields()) {
-        start.push(Variable::leaf(input(layer->zero_state(1)[start.count()].shape(), field.name)));
+        const Tensor values = random_input(layer->zero_state(1)[start.count()].shape(), field.name, DType::F64);
+        for (double& v : values.span<double>()) v = field.positive ? 0.5 + std::abs(v) : v;
+        start.push(Variable::leaf(values.to(dtype).clone()));
       }
       const LayerOutput out = layer->forward(ctx, x, start);
       std::vector<Variable> outputs = {out.y};
@@ -68,8 +71,20 @@ TEST_P(FieldReport, P14_RaggedLengths) {
       for (const layers::Parameter* p : layer->parameters()) all.emplace_back(p->name, gradients.of(p->value));
     }
     SCOPED_TRACE(time);
+    // The gradients of the mLSTM's gate biases and of m are small differences of large terms (docs/xlstm.md): they are
+    // held to a tenth of the largest gradient.
+    const auto largest_of = [](const Tensor& t) {
+      double largest = 0;
+      for (std::int64_t i = 0; t.defined() && i < t.numel(); ++i) largest = std::max(largest, std::abs(t.at(i)));
+      return largest;
+    };
+    double large = 0;
+    for (const auto& [name, expected] : results[0]) large = std::max(large, largest_of(expected));
     for (std::size_t i = 0; i < results[0].size(); ++i) {
-      expect_close(results[1][i].second, results[0][i].second, 2e-5, results[0][i].first);
+      const auto& [name, expected] = results[0][i];
+      const double largest = largest_of(expected);
+      const bool cancels = GetParam().row->name.starts_with("mlstm") && name != "y" && name != "state" && largest > 0;
+      expect_close(results[1][i].second, expected, 2e-5 * (cancels ? std::max(1.0, 0.1 * large / largest) : 1), name);
     }
   }
 }

@@ -46,7 +46,10 @@ inline Tensor random_input(const Shape& shape, std::string_view name, DType dtyp
 inline layers::State random_state(const layers::Layer& layer, std::int64_t sequences) {
   layers::State state = layer.zero_state(sequences);
   for (int i = 0; i < state.count(); ++i) {
-    state[i] = random_input(state[i].shape(), layer.state_fields()[static_cast<std::size_t>(i)].name, layer.dtype());
+    const layers::StateField& field = layer.state_fields()[static_cast<std::size_t>(i)];
+    const Tensor values = random_input(state[i].shape(), field.name, DType::F64);
+    for (double& x : values.span<double>()) x = field.positive ? 0.5 + std::abs(x) : x;
+    state[i] = values.to(layer.dtype());
   }
   Context ctx = Context::serial();
   return layer.import_state(ctx, layer.export_state(ctx, state));  // zeros where a layout has padding

@@ -67,6 +67,13 @@ TEST(Cases, AllOfTheGatedDeltaFamilyPass) {
   expect_all_pass(report);
 }
 
+TEST(Cases, AllOfXlstmPass) {
+  Report report;
+  verify_cases(STEPWELL_TEST_DATA "/golden/xlstm", {}, report);
+  EXPECT_EQ(report.checks().size(), 14u) << "two cells, two layers, a stack and models of two types, in two types";
+  expect_all_pass(report);
+}
+
 TEST(Cases, AFolderWithoutCasesIsAnError) {
   Report report;
   EXPECT_THROW(verify_cases("/nonexistent", {}, report), Error);

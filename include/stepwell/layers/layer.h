@@ -17,6 +17,7 @@ namespace stepwell::layers {
 struct StateField {
   std::string_view name;  // of the exchange format, e.g. "ssm_state"
   Shape shape;            // of the library's own layout, without the leading sequence dimension
+  bool positive = false;  // entries are never negative, or it does no harm to think so: for made-up states
 };
 
 // The state of one layer for S sequences: fields [S, …] in the order of state_fields(). Empty = initial state. Fields

@@ -21,7 +21,7 @@ struct MixerRow {
   std::unique_ptr<Layer> (*make)(std::int64_t width, const Config& options, const Rng& rng);
   // Small configurations that between them touch every option, for the conformance suite (options, JSON text).
   std::span<const std::string_view> conformance_options;
-  // The weight that writes to the residual stream; models scale its first value by 1/sqrt(layers).
+  // The weight that writes to the residual stream; models scale its first value by 1/sqrt(layers). Empty: a norm does.
   std::string_view output_weight;
   bool constant_memory = true;  // false: the state grows with T
 };
