@@ -13,4 +13,4 @@ scripts/build.sh release
 echo '[3/4] Tests'
 ctest --preset release -j "$(nproc)"
 echo '[4/4] Promises, and golden cases'
-build/release/cli/stepwell verify --cases tests/golden/mamba tests/golden/gated-delta
+build/release/cli/stepwell verify --cases tests/golden/mamba tests/golden/gated-delta tests/golden/xlstm
