@@ -58,11 +58,14 @@ struct Result {
   double accuracy, seconds;
 };
 
-// Numbers in the memory of a layer, its convolution windows left out.
-std::int64_t memory_of(const layers::Layer& layer) {
+// Numbers in the memory of a layer in its published layout, its convolution windows left out.
+std::int64_t memory_of(Context& ctx, const layers::Layer& layer) {
+  const NoGrad no_grad;
+  const auto& fields = layer.state_fields();
+  const std::vector<Variable> state = layer.export_state(ctx, layer.zero_state(1));
   std::int64_t size = 0;
-  for (const auto& field : layer.state_fields()) {
-    if (field.name.find("conv") == std::string_view::npos) size += field.shape.size();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].name.find("conv") == std::string_view::npos) size += state[i].value().numel();
   }
   return size;
 }
@@ -98,7 +101,7 @@ Result compete(Context& ctx, const Contestant& contestant, std::int64_t steps, d
   const recall::Batch held_out = recall::draw(kTask, recall::Part::HeldOut, rng, 0, kHeldOut);
   train::Adam adam(model->parameters(), {.weight_decay = 0.01, .clip_norm = 1});
   const train::Schedule schedule{.peak = rate, .warmup = steps / 20, .decay = train::Decay::Cosine, .steps = steps};
-  Result result{&contestant, memory_of(*model->mixers()[0]), 0, 0};
+  Result result{&contestant, memory_of(ctx, *model->mixers()[0]), 0, 0};
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t step = 0; step < steps; ++step) {
     const recall::Batch batch = recall::draw(kTask, recall::Part::Training, rng, step * kBatch, kBatch);

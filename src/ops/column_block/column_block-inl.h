@@ -148,7 +148,7 @@ HWY_INLINE void run_strip(const RowCoefficients<T>& in, const Strip<T, NV>& S, c
     if constexpr (!kErase) {
       write_pass<T, NV, kDecays, true, false>(S, in.K, q, k, decay, nullptr, nullptr, u, out, read);
     } else {
-      const T *next_decay = decay + decay_row, *next_erase = in.erase + (t + 1) * in.K;
+      const T *next_decay = decay ? decay + decay_row : nullptr, *next_erase = in.erase + (t + 1) * in.K;
       if (t == 0 && t < last) {
         write_pass<T, NV, kDecays, true, true>(S, in.K, q, k, decay, next_decay, next_erase, u, out, read);
       } else if (t < last) {
