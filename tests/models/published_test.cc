@@ -177,7 +177,8 @@ TEST_F(Published, P46_ConfigurationsThatCannotBeRightAreErrors) {
 TEST_F(Published, P46_ConfigurationsInTheWild) {
   std::string falcon = with(kHuggingFace, "model_type", "falcon_mamba");
   const auto model = load(with(falcon.c_str(), "mixer_rms_eps", 1e-5), tensors);
-  const Config* options = model->config().find("mixer_options");
+  const Config config = model->config();
+  const Config* options = config.find("mixer_options");
   EXPECT_TRUE(options->find("falcon_rms")->as_bool("falcon_rms"));
   EXPECT_EQ(options->find("mixer_rms_eps")->as_double("eps"), 1e-5);
   Config wide = io::parse_json(kHuggingFace, "config");
