@@ -10,13 +10,11 @@
 #include "stepwell/verify/verify.h"
 
 #include "verify/delta_cases.h"
+#include "verify/tally.h"
 
 namespace stepwell::verify {
 
 namespace {
-
-// Tolerances of docs/numerics.md, relative to the largest expected value.
-constexpr double kRelativeF32 = 2e-5, kRelativeF64 = 1e-11;
 
 struct Inputs {
   std::map<std::string, Variable> tensors;  // "in.q"

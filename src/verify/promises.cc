@@ -273,9 +273,6 @@ State to_double(const State& state) {
   return result;
 }
 
-// Tolerances of docs/numerics.md, relative to the largest expected value.
-constexpr double kRelativeF32 = 2e-5, kRelativeF64 = 1e-11;
-
 void close_output(const LayerOutput& got, const LayerOutput& expected, double relative, const std::string& what,
                   Tally& tally) {
   tally.within(got.y.value(), expected.y.value(), relative, 0, what + " y");

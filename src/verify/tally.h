@@ -10,6 +10,9 @@
 
 namespace stepwell::verify {
 
+// Tolerances of docs/numerics.md for a form against its reference, relative to the largest expected value.
+inline constexpr double kRelativeF32 = 2e-5, kRelativeF64 = 1e-11;
+
 // What one promise's measurements add up to, over all variants of a subject.
 class Tally {
  public:
