@@ -18,7 +18,7 @@ namespace {
 struct BenchCommand {
   std::string op;
   int threads = 1;
-  bool memory = false, json = false;
+  bool streams = false, json = false;
 
   int run() const {
     Context ctx = Context::parallel(threads);
@@ -30,7 +30,7 @@ struct BenchCommand {
     }
     if (cases.empty()) fail(ErrorCode::Argument, "bench", "no op \"" + op + "\"; there are " + known);
 
-    const bench::Limits limits = bench::measure_limits(ctx.threads(), memory);
+    const bench::Limits limits = bench::measure_limits(ctx.threads(), streams);
     if (!json) std::fputs(bench::limits_text(limits).c_str(), stdout);
     std::vector<bench::Record> records;
     for (const bench::Case& row : cases) {
@@ -48,7 +48,7 @@ Action declare_bench(Options& options) {
   const auto command = std::make_shared<BenchCommand>();
   options.text("--op", command->op, "NAME", "only this op");
   options.threads(command->threads);
-  options.flag("--memory", command->memory, "measure memory streams too");
+  options.flag("--streams", command->streams, "measure memory streams too");
   options.json(command->json);
   return [command] { return command->run(); };
 }

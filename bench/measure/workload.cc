@@ -30,12 +30,15 @@ double limit_of(const Workload& work, Context& ctx, const Limits& limits, double
   switch (work.bound) {
     case Bound::Fma: return measure_fma(ctx) * calls;
     case Bound::L2: return measure_l2(ctx) * calls;
-    case Bound::MemoryRead: {
+    case Bound::MemoryRead:
+    case Bound::MemoryCopy: {
       const std::size_t index = static_cast<std::size_t>(ctx.threads() - 1);
-      return index < limits.memory_read.size() ? limits.memory_read[index] * calls : 0;
+      const auto& streams = work.bound == Bound::MemoryRead ? limits.memory_read : limits.memory_copy;
+      return index < streams.size() ? streams[index] * calls : 0;
     }
     case Bound::Yardstick:
       return work.units * calls_per_second(ctx.threads() == 1, slice, [&] { work.yardstick(ctx); });
+    case Bound::None: return 0;
   }
   return 0;
 }
@@ -45,7 +48,9 @@ std::string bound_name(const Workload& work) {
     case Bound::Fma: return "FMA peak";
     case Bound::L2: return "L2 rewrite";
     case Bound::MemoryRead: return "memory read";
+    case Bound::MemoryCopy: return "memory copy";
     case Bound::Yardstick: return work.yardstick_name;
+    case Bound::None: return "";
   }
   return "";
 }

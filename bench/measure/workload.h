@@ -19,8 +19,10 @@ namespace stepwell::bench {
 enum class Bound {
   Fma,         // f32 vector operations on the multiply-add ports ("slots")
   MemoryRead,  // bytes streamed from memory
+  MemoryCopy,  // bytes rewritten in memory
   L2,          // bytes rewritten in L2
   Yardstick,   // another piece of work for the same units, timed beside it
+  None,        // nothing simple does
 };
 
 // A row-major f32 product as BLAS has it, for contenders that offer nothing else.

@@ -8,7 +8,8 @@ namespace stepwell::bench {
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const auto& list : {matmul_cases(), mamba_cases(), delta_cases(), vector_cases()}) {
+  for (const auto& list :
+       {matmul_cases(), mamba_cases(), delta_cases(), xlstm_cases(), layer_cases(), vector_cases()}) {
     cases.insert(cases.end(), list.begin(), list.end());
   }
   return cases;

@@ -118,6 +118,16 @@ Workload delta_training(const Member& member, const Shape& shape, std::int64_t t
   return work;
 }
 
+// The member's own instance beside the general one: the same with every gate spelled out per channel.
+Workload delta_ladder(const Member& member, const Shape& shape, std::int64_t time) {
+  constexpr Member kGeneral{"general", 2, 2, 2, true, ops::Form::Recurrent, 4, 12};
+  Workload work = delta_forward(member, shape, time);
+  work.bound = Bound::Yardstick;
+  work.yardstick_name = "general";
+  work.yardstick = [delta = std::make_shared<Delta>(kGeneral, shape, time)](Context& ctx) { delta->forward(ctx); };
+  return work;
+}
+
 }  // namespace
 
 std::vector<Case> delta_cases() {
@@ -135,6 +145,10 @@ std::vector<Case> delta_cases() {
     add(kSsd, kState, time);
   }
   add(kGdn2, kLarge, 1);
+  for (const Member* member : {&kKda, &kGdn, &kDeltaNet, &kGla, &kRetention}) {
+    const std::string text = std::string(member->name) + " H8 128x128 T1024 ladder";
+    cases.push_back({"gated_delta", text, [=] { return delta_ladder(*member, kLarge, 1024); }});
+  }
   return cases;
 }
 

@@ -74,12 +74,14 @@ class RecurrentForm {
 };
 
 // The form that Form::Auto stands for, by what the gates and heads are. Token by token is the fastest forward pass of
-// all but the additive memories whose keys many value heads share (Mamba-2): there a chunk's scores serve all of them.
+// all but additive memories with one decay a head whose keys many value heads share (Mamba-2: a chunk's scores serve
+// all of them) or are long (mLSTM: strips of the state leave the first cache between two tokens).
 template <class T>
 Form form_for(Mode mode, const GatedDeltaInputs<T>& in) {
   const bool additive = !in.b && (!in.g || in.g.extent[2] == 1);
   const bool shared = in.v.extent[1] >= 4 * in.q.extent[1];
-  return mode == Mode::Fast && additive && shared && in.q.extent[2] > 1 ? Form::Chunked : Form::Recurrent;
+  const std::int64_t K = in.q.extent[2];
+  return mode == Mode::Fast && additive && ((shared && K > 1) || K > 128) ? Form::Chunked : Form::Recurrent;
 }
 
 }  // namespace
