@@ -32,7 +32,9 @@ const Naming& naming_of(const Config& config, const std::string& where) {
   const std::string model_type = type ? type->as_string("model_type") : "";
   std::string known;
   for (const Naming& naming : mamba_namings()) {
-    if (naming.model_type == model_type && find_path(config, naming.marker)) return naming;
+    const Config* only = naming.only.key.empty() ? nullptr : find_path(config, naming.only.key);
+    const bool other = !naming.only.key.empty() && (!only || *only != io::parse_json(naming.only.value, "naming"));
+    if (naming.model_type == model_type && find_path(config, naming.marker) && !other) return naming;
     known += (known.empty() ? "" : ", ") + std::string(naming.name) + " (" +
              (naming.model_type.empty() ? "" : "model_type " + std::string(naming.model_type) + ", ") +
              std::string(naming.marker) + ")";

@@ -40,6 +40,7 @@ struct Naming {
   std::string_view name;        // for messages: "Hugging Face mamba"
   std::string_view model_type;  // of config.json; empty: it has none
   std::string_view marker;      // a key that every config.json of this naming has
+  ValueRow only = {};           // a value of theirs without which it is another naming
   std::string_view mixer;       // of the registry
   std::int64_t vocab_multiple;  // vocab_size is rounded up to pad_vocab_size_multiple, by default this; 1: never
   std::span<const KeyRow> keys;

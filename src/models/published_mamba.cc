@@ -46,17 +46,63 @@ constexpr KeyRow kStateSpacesKeys[] = {
     {"ssm_cfg.dt_init_floor", "mixer_options.dt_init_floor"},
 };
 
+constexpr KeyRow kHuggingFaceMamba2Keys[] = {
+    {"hidden_size", "width"},
+    {"num_hidden_layers", "layers"},
+    {"vocab_size", "vocab_size"},
+    {"tie_word_embeddings", "tie_embeddings"},
+    {"layer_norm_epsilon", "norm_eps"},
+    {"layer_norm_epsilon", "mixer_options.norm_eps"},
+    {"state_size", "mixer_options.d_state"},
+    {"conv_kernel", "mixer_options.d_conv"},
+    {"expand", "mixer_options.expand"},
+    {"head_dim", "mixer_options.headdim"},
+    {"num_heads", "mixer_options.nheads"},
+    {"n_groups", "mixer_options.ngroups"},
+    {"time_step_limit", "mixer_options.dt_limit"},
+    {"time_step_min", "mixer_options.dt_min"},
+    {"time_step_max", "mixer_options.dt_max"},
+    {"time_step_floor", "mixer_options.dt_init_floor"},
+};
+constexpr KeyRow kStateSpacesMamba2Keys[] = {
+    {"d_model", "width"},
+    {"n_layer", "layers"},
+    {"vocab_size", "vocab_size"},
+    {"tie_embeddings", "tie_embeddings"},
+    {"ssm_cfg.d_state", "mixer_options.d_state"},
+    {"ssm_cfg.d_conv", "mixer_options.d_conv"},
+    {"ssm_cfg.expand", "mixer_options.expand"},
+    {"ssm_cfg.headdim", "mixer_options.headdim"},
+    {"ssm_cfg.d_ssm", "mixer_options.d_ssm"},
+    {"ssm_cfg.ngroups", "mixer_options.ngroups"},
+    {"ssm_cfg.D_has_hdim", "mixer_options.D_has_hdim"},
+    {"ssm_cfg.norm_before_gate", "mixer_options.norm_before_gate"},
+    {"ssm_cfg.dt_limit", "mixer_options.dt_limit"},
+    {"ssm_cfg.dt_min", "mixer_options.dt_min"},
+    {"ssm_cfg.dt_max", "mixer_options.dt_max"},
+    {"ssm_cfg.dt_init_floor", "mixer_options.dt_init_floor"},
+    {"ssm_cfg.A_init_range", "mixer_options.A_init_range"},
+};
+
 // A head is tied where nothing is said.
 constexpr ValueRow kTied[] = {{"tie_embeddings", "true"}};
 constexpr ValueRow kFalcon[] = {{"tie_embeddings", "true"}, {"mixer_options.falcon_rms", "true"}};
+// Here it is not. The class's other defaults are those of Codestral Mamba; its code gates before the norm, whatever a
+// file's norm_before_gate says.
+constexpr ValueRow kMamba2[] = {{"tie_embeddings", "false"}, {"mixer_options.ngroups", "8"}};
 
 constexpr ValueRow kHuggingFaceRequired[] = {{"hidden_act", R"("silu")"}};
 constexpr ValueRow kStateSpacesRequired[] = {
     {"rms_norm", "true"}, {"attn_layer_idx", "[]"}, {"d_intermediate", "0"}, {"ssm_cfg.layer", R"("Mamba1")"}};
+constexpr ValueRow kStateSpacesMamba2Required[] = {
+    {"rms_norm", "true"}, {"attn_layer_idx", "[]"}, {"d_intermediate", "0"}};
 
 // Not use_bias and use_conv_bias: their defaults differ between versions of the classes, and the file cannot err.
 constexpr PresenceRow kPresence[] = {{"backbone.layers.0.mixer.in_proj.bias", "mixer_options.bias"},
                                      {"backbone.layers.0.mixer.conv1d.bias", "mixer_options.conv_bias"}};
+constexpr PresenceRow kMamba2Presence[] = {{"backbone.layers.0.mixer.in_proj.bias", "mixer_options.bias"},
+                                           {"backbone.layers.0.mixer.conv1d.bias", "mixer_options.conv_bias"},
+                                           {"backbone.layers.0.mixer.norm.weight", "mixer_options.rmsnorm"}};
 
 // Both spellings of the embedding: converted files mix them.
 constexpr NameRow kNames[] = {
@@ -88,6 +134,27 @@ constexpr Naming kNamings[] = {
      .values = kFalcon,
      .required = kHuggingFaceRequired,
      .presence = kPresence,
+     .names = kNames},
+    {.name = "Hugging Face mamba2",
+     .model_type = "mamba2",
+     .marker = "hidden_size",
+     .mixer = "mamba2",
+     .vocab_multiple = 1,
+     .keys = kHuggingFaceMamba2Keys,
+     .values = kMamba2,
+     .required = kHuggingFaceRequired,
+     .presence = kMamba2Presence,
+     .names = kNames},
+    {.name = "state-spaces mamba2",
+     .model_type = "",
+     .marker = "ssm_cfg",
+     .only = {"ssm_cfg.layer", R"("Mamba2")"},
+     .mixer = "mamba2",
+     .vocab_multiple = 16,
+     .keys = kStateSpacesMamba2Keys,
+     .values = kTied,
+     .required = kStateSpacesMamba2Required,
+     .presence = kMamba2Presence,
      .names = kNames},
     {.name = "state-spaces mamba",
      .model_type = "",

@@ -169,7 +169,7 @@ TEST_F(Published, P46_ConfigurationsThatCannotBeRightAreErrors) {
   expect(with(kStateSpaces, "attn_layer_idx", Config::Array{1}), "attn_layer_idx = [1], expected []");
   expect(with(kStateSpaces, "rms_norm", false), "rms_norm = false");
   expect(with(kStateSpaces, "d_intermediate", 64), "d_intermediate = 64");
-  expect(with(kStateSpaces, "ssm_cfg.layer", "Mamba2"), "ssm_cfg.layer = \"Mamba2\"");
+  expect(with(kStateSpaces, "ssm_cfg.layer", "Mamba3"), "ssm_cfg.layer = \"Mamba3\"");
   expect(with(kStateSpaces, "pad_vocab_size_multiple", 0), "pad_vocab_size_multiple");
 }
 
@@ -185,6 +185,26 @@ TEST_F(Published, P46_ConfigurationsInTheWild) {
   wide.set("expand", 16);
   wide.set("intermediate_size", 24);
   expect_same(*load(io::to_json(wide), tensors), *tied);
+}
+
+// Both publishers' Mamba-2, with the options that the tensors decide.
+TEST_F(Published, P46_Mamba2OfBothPublishers) {
+  constexpr const char* kTheirs =
+      R"({"model_type": "mamba2", "hidden_size": 12, "num_hidden_layers": 2, "vocab_size": 256, "state_size": 16,
+          "head_dim": 8, "num_heads": 3, "n_groups": 1, "chunk_size": 256, "hidden_act": "silu", "rms_norm": true,
+          "norm_before_gate": true, "time_step_limit": [0.0, "inf"], "tie_word_embeddings": true})";
+  constexpr const char* kOriginal =
+      R"({"d_model": 12, "n_layer": 2, "vocab_size": 250, "ssm_cfg": {"layer": "Mamba2", "headdim": 8, "d_state": 16},
+          "rms_norm": true, "pad_vocab_size_multiple": 16})";
+  models::CausalLMConfig wanted;
+  wanted.backbone = small_backbone("mamba2");
+  wanted.backbone.width = 12;
+  wanted.backbone.mixer_options = Config::Object{{"headdim", 8}, {"d_state", 16}};
+  const auto expected = models::make_causal_lm(wanted, Rng(5));
+  const NamedTensors own = std::as_const(*expected).named_parameters();
+  expect_same(*load(kTheirs, own), *expected);
+  expect_same(*load(kOriginal, own), *expected);
+  EXPECT_NE(fault(with(kTheirs, "n_groups", {}), own).find("ngroups = 8"), std::string::npos);
 }
 
 TEST_F(Published, P43_InfinityInConfigJson) {
