@@ -27,12 +27,15 @@ void print_figures(const train::Figures& figures, bool json) {
     std::printf("nothing held out, nothing to measure\n");
     return;
   }
-  const auto& [measure, model] = figures[0];
-  const auto& [rival, simple] = figures[1];
-  const auto& [unit, count] = figures[2];
-  Table table({"held out", ">" + spaced(measure), ">of " + spaced(rival)});
-  table.row({"model", decimal(model, 4), decimal(model / simple, 3)});
-  table.row({spaced(rival), decimal(simple, 4), decimal(1, 3)});
+  const auto& [measure, model] = figures.front();
+  const auto& [unit, count] = figures.back();
+  const auto& [first_rival, reference] = figures[1];
+  const bool ratio = measure != "accuracy";  // of errors; shares speak for themselves
+  Table table({"held out", ">" + spaced(measure), ratio ? ">of " + spaced(first_rival) : ""});
+  for (std::size_t i = 0; i + 1 < figures.size(); ++i) {
+    const auto& [name, value] = figures[i];
+    table.row({i == 0 ? "model" : spaced(name), decimal(value, 4), ratio ? decimal(value / reference, 3) : ""});
+  }
   table.print(stdout);
   std::printf("over %s %s\n", with_commas(static_cast<long long>(count)).c_str(), unit.c_str());
 }

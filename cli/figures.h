@@ -6,8 +6,8 @@
 
 namespace stepwell::cli {
 
-// Figures of held-out data on stdout: a table that sets the model beside the simple predictor its task names (unigram,
-// persistence), or one JSON object.
+// Figures of held-out data on stdout: a table that sets the model beside the simple predictors its task names (unigram,
+// persistence …), or one JSON object.
 void print_figures(const train::Figures& figures, bool json);
 
 }  // namespace stepwell::cli

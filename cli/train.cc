@@ -10,6 +10,7 @@
 #include "stepwell/core/config.h"
 #include "stepwell/core/context.h"
 #include "stepwell/io/toml.h"
+#include "stepwell/train/sequence_task.h"
 #include "stepwell/train/trainer.h"
 
 #include "cli/command.h"
@@ -23,13 +24,21 @@ namespace stepwell::cli {
 namespace {
 
 struct TrainArguments {
-  std::string recipe, hold_out, csv, column, out, resume;
+  std::string recipe, hold_out, csv, column, task, out, resume;
   std::vector<std::string> texts, settings;
   int threads = 0;
   bool json = false;
 };
 
 [[noreturn]] void usage(const std::string& message) { fail(ErrorCode::Config, "train", message); }
+
+std::string task_names() {
+  std::string names;
+  for (const train::SequenceTaskRow& row : train::sequence_tasks()) {
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return names;
+}
 
 // The value of --set key=value: as TOML has it (3, 0.5, true, "text", [1, 2]), else the plain word.
 Config parse_value(const std::string& text) {
@@ -74,12 +83,14 @@ train::Recipe read_recipe(const TrainArguments& a) {
   if (!a.hold_out.empty()) recipe.set_path("data.hold_out", a.hold_out);
   if (!a.csv.empty()) recipe.set_path("data.csv", a.csv);
   if (!a.column.empty()) recipe.set_path("data.column", a.column);
+  if (!a.task.empty()) recipe.set_path("data.task", a.task);
   for (const std::string& setting : a.settings) apply_setting(recipe, setting);
   return train::Recipe::read(recipe);
 }
 
 // runs/NAME, after the recipe or the data.
 std::string default_folder(const TrainArguments& a, const train::Recipe& recipe) {
+  if (a.recipe.empty() && !recipe.task.empty()) return "runs/" + recipe.task;
   std::filesystem::path source = !a.recipe.empty() ? a.recipe : !recipe.csv.empty() ? recipe.csv : recipe.text.front();
   source = std::filesystem::absolute(source).lexically_normal();
   if (!source.has_filename()) source = source.parent_path();
@@ -88,11 +99,11 @@ std::string default_folder(const TrainArguments& a, const train::Recipe& recipe)
 
 int train_command(const TrainArguments& a) {
   const bool resume = !a.resume.empty();
-  const bool anything = !a.recipe.empty() || !a.texts.empty() || !a.csv.empty();
+  const bool anything = !a.recipe.empty() || !a.texts.empty() || !a.csv.empty() || !a.task.empty();
   if (resume && (anything || !a.settings.empty() || !a.out.empty() || !a.hold_out.empty())) {
     usage("--resume goes on with a run as it was started: it takes no recipe, data, --set or --out");
   }
-  if (!resume && !anything) usage("nothing to train on: give a recipe, --text, --csv or --resume");
+  if (!resume && !anything) usage("nothing to train on: give a recipe, --text, --csv, --task or --resume");
 
   Context ctx = Context::parallel(a.threads);
   std::string folder = resume ? a.resume : a.out;
@@ -139,6 +150,7 @@ Action declare_train(Options& options) {
   options.text("--hold-out", a->hold_out, "PATTERN", "Hold out files whose name matches, such as 'MPL*'");
   options.text("--csv", a->csv, "FILE", "Train a forecaster on a column of this CSV file");
   options.text("--column", a->column, "NAME", "Name of the column");
+  options.text("--task", a->task, "NAME", "Train a forecaster on a task by name: " + task_names());
   options.texts("--set", a->settings, false, "KEY=VALUE", "Set a value of the recipe, such as train.steps=500");
   options.text("--out", a->out, "RUN", "Folder of the run (default: runs/NAME)");
   options.text("--resume", a->resume, "RUN", "Go on with a run that was stopped");

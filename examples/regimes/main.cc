@@ -15,8 +15,7 @@
 #include "stepwell/models/model.h"
 #include "stepwell/train/adam.h"
 #include "stepwell/train/schedule.h"
-
-#include "examples/regimes/world.h"
+#include "stepwell/train/sequence_task.h"
 
 namespace {
 
@@ -33,18 +32,18 @@ std::unique_ptr<models::Model> make_forecaster(std::int64_t width, std::int64_t 
   return models::make_model(config, rng);
 }
 
-Variable loss_on(Context& ctx, const models::Model& model, const regimes::Sequences& s) {
+Variable loss_on(Context& ctx, const models::Model& model, const train::SequenceBatch& s) {
   models::States states;
-  return mse_loss(ctx, model.forward(ctx, s.inputs(), states), s.targets());
+  return mse_loss(ctx, model.forward(ctx, s.x, states), s.target);
 }
 
-double error_on(Context& ctx, const models::Model& model, const regimes::Sequences& s) {
+double error_on(Context& ctx, const models::Model& model, const train::SequenceBatch& s) {
   const NoGrad no_grad;
   return loss_on(ctx, model, s).value().at(0);
 }
 
 // One Adam step on a batch of sequences.
-void train_on(Context& ctx, const models::Model& model, train::Adam& adam, const regimes::Sequences& s, double lr) {
+void train_on(Context& ctx, const models::Model& model, train::Adam& adam, const train::SequenceBatch& s, double lr) {
   adam.step(ctx, backward(ctx, loss_on(ctx, model, s)), lr);
 }
 
@@ -59,11 +58,19 @@ void row(const char* name, double error, double persistence) {
   std::printf("  %-28s %12.6g %20.4g\n", name, error, persistence / error);
 }
 
-void capacity(Context& ctx) {
-  const auto sequence = regimes::draw(Rng(1).stream("capacity"), 0, 1, 96);
+struct Rivals {
+  double persistence, exponential, bayes;
+};
+Rivals rivals_on(const train::SequenceTask& task, const train::SequenceBatch& s) {
+  const train::Figures figures = task.baselines(s);
+  return {figures[0].second, figures[1].second, figures[2].second};
+}
+
+void capacity(Context& ctx, const train::SequenceTask& task) {
+  const auto sequence = task.sample(1, "capacity", 0, 1, 96);
   const auto model = make_forecaster(32, 2, 16, Rng(1).stream("model"));
   train::Adam adam(model->parameters(), {.clip_norm = 1});
-  const double untrained = error_on(ctx, *model, sequence), simple = regimes::persistence(sequence);
+  const double untrained = error_on(ctx, *model, sequence);
   const train::Schedule rate{.peak = 0.01, .warmup = 10, .decay = train::Decay::Cosine, .steps = 400};
   for (int step = 0; step < 400; ++step) train_on(ctx, *model, adam, sequence, rate.at(step));
   const double trained = error_on(ctx, *model, sequence);
@@ -71,9 +78,11 @@ void capacity(Context& ctx) {
   std::printf("1. Capacity: one sequence of 96 values, 2 layers of width 32, 400 Adam steps\n\n");
   std::printf("  %-28s %12s %20s\n", "predictor", "MSE", "times better than");
   std::printf("  %-28s %12s %20s\n", "", "", "persistence");
+  const Rivals rivals = rivals_on(task, sequence);
+  const double simple = rivals.persistence;
   row("persistence", simple, simple);
-  row("best exponential average", regimes::best_exponential(sequence), simple);
-  row("Bayes filter, levels known", regimes::bayes_filter(sequence), simple);
+  row("best exponential average", rivals.exponential, simple);
+  row("Bayes filter, levels known", rivals.bayes, simple);
   row("Mamba, untrained", untrained, simple);
   row("Mamba, trained", trained, simple);
   std::printf("\n");
@@ -83,34 +92,33 @@ void capacity(Context& ctx) {
   std::printf("  (far below the noise: the sequence is learnt by heart, which says what the model can hold)\n\n");
 }
 
-void generalisation(Context& ctx) {
-  const Rng rng(2);
-  const auto near = regimes::draw(rng.stream("held out 64"), 0, 512, 64);
-  const auto far = regimes::draw(rng.stream("held out 512"), 0, 128, 512);
-  const auto model = make_forecaster(16, 1, 8, rng.stream("model"));
+void generalisation(Context& ctx, const train::SequenceTask& task) {
+  const auto near = task.sample(2, "held out 64", 0, 512, 64), far = task.sample(2, "held out 512", 0, 128, 512);
+  const auto model = make_forecaster(16, 1, 8, Rng(2).stream("model"));
   train::Adam adam(model->parameters(), {.clip_norm = 1});
   const double untrained_near = error_on(ctx, *model, near), untrained_far = error_on(ctx, *model, far);
   constexpr int kSteps = 600, kBatch = 16;
   for (int step = 0; step < kSteps; ++step) {
-    train_on(ctx, *model, adam, regimes::draw(rng.stream("training"), step * kBatch, kBatch, 64), 5e-3);
+    train_on(ctx, *model, adam, task.sample(2, "training", step * kBatch, kBatch, 64), 5e-3);
   }
 
   std::printf("2. Generalisation: one layer of width 16, 600 Adam steps on 16 fresh sequences of 64 values each;\n");
   std::printf("   held-out sequences of 64 values, and of 512\n\n");
   std::printf("  %-28s %12s %12s\n", "predictor", "MSE, T 64", "MSE, T 512");
   auto both = [](const char* name, double a, double b) { std::printf("  %-28s %12.4f %12.4f\n", name, a, b); };
-  const double simple_near = regimes::persistence(near), simple_far = regimes::persistence(far);
-  const double bayes_near = regimes::bayes_filter(near), bayes_far = regimes::bayes_filter(far);
+  const Rivals rivals_near = rivals_on(task, near), rivals_far = rivals_on(task, far);
   const double trained_near = error_on(ctx, *model, near), trained_far = error_on(ctx, *model, far);
-  both("persistence", simple_near, simple_far);
-  both("best exponential average", regimes::best_exponential(near), regimes::best_exponential(far));
+  both("persistence", rivals_near.persistence, rivals_far.persistence);
+  both("best exponential average", rivals_near.exponential, rivals_far.exponential);
   both("Mamba, untrained", untrained_near, untrained_far);
   both("Mamba, trained", trained_near, trained_far);
-  both("Bayes filter, levels known", bayes_near, bayes_far);
-  both("noise alone", regimes::kNoise * regimes::kNoise, regimes::kNoise * regimes::kNoise);
+  both("Bayes filter, levels known", rivals_near.bayes, rivals_far.bayes);
+  both("noise alone", 0.04, 0.04);
   std::printf("\n");
-  const double near_part = 100 * (simple_near - trained_near) / (simple_near - bayes_near);
-  const double far_part = 100 * (simple_far - trained_far) / (simple_far - bayes_far);
+  const auto part = [](double error, const Rivals& rivals) {
+    return 100 * (rivals.persistence - error) / (rivals.persistence - rivals.bayes);
+  };
+  const double near_part = part(trained_near, rivals_near), far_part = part(trained_far, rivals_far);
   mark("of the way from persistence to Bayes, T 64", near_part, ">=", 80, near_part >= 80, " %");
   mark("of the way from persistence to Bayes, T 512", far_part, ">=", 70, far_part >= 70, " %");
 }
@@ -120,8 +128,9 @@ void generalisation(Context& ctx) {
 int main() {
   try {
     Context ctx = Context::parallel();
-    capacity(ctx);
-    generalisation(ctx);
+    const auto task = train::make_sequence_task("regimes");
+    capacity(ctx, *task);
+    generalisation(ctx, *task);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "regimes: %s\n", error.what());
     return 1;

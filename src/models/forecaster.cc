@@ -25,8 +25,8 @@ class Forecaster : public Model {
     };
     in_proj_ = &add_matrix("in_proj.weight", uniform("in_proj.weight", width, channels));
     in_proj_bias_ = &add_parameter("in_proj.bias", Tensor::zeros({width}), false);
-    out_proj_ = &add_matrix("out_proj.weight", uniform("out_proj.weight", channels, width));
-    out_proj_bias_ = &add_parameter("out_proj.bias", Tensor::zeros({channels}), false);
+    out_proj_ = &add_matrix("out_proj.weight", uniform("out_proj.weight", config.outputs, width));
+    out_proj_bias_ = &add_parameter("out_proj.bias", Tensor::zeros({config.outputs}), false);
     add_part("backbone", backbone_);
   }
 
@@ -34,12 +34,13 @@ class Forecaster : public Model {
   const std::vector<std::unique_ptr<layers::Layer>>& mixers() const override { return backbone_.mixers(); }
   std::int64_t vocab_size() const override { return 0; }
   std::int64_t input_width() const override { return config_.channels; }
-  std::int64_t output_width() const override { return config_.channels; }
+  std::int64_t output_width() const override { return config_.outputs; }
   std::span<const ChannelScale> scales() const override { return config_.scales; }
 
   Config config() const override {
     Config c = new_config(type());
     c.set("channels", config_.channels);
+    c.set("outputs", config_.outputs);
     Config::Array mean, deviation;
     for (const ChannelScale& scale : config_.scales) {
       mean.emplace_back(scale.mean);
@@ -98,6 +99,7 @@ ForecasterConfig ForecasterConfig::read(const Config& config) {
   ForecasterConfig c;
   check_kind(reader, kForecaster);
   c.channels = reader.integer("channels", c.channels, 1, 1 << 20);
+  c.outputs = reader.integer("outputs", c.channels, 1, c.channels);
   reader.ignore("mean");
   reader.ignore("deviation");
   c.scales = read_scales(config);
@@ -109,7 +111,10 @@ ForecasterConfig ForecasterConfig::read(const Config& config) {
 std::unique_ptr<Model> make_forecaster(const ForecasterConfig& config, const Rng& rng) {
   STEPWELL_CHECK(config.channels >= 1, kForecaster,
                  "channels = " + std::to_string(config.channels) + ", expected at least 1");
+  STEPWELL_CHECK(config.outputs >= 0 && config.outputs <= config.channels, kForecaster,
+                 "outputs = " + std::to_string(config.outputs) + ", expected 0 to " + std::to_string(config.channels));
   ForecasterConfig complete = config;
+  if (complete.outputs == 0) complete.outputs = config.channels;
   if (complete.scales.empty()) complete.scales.resize(static_cast<std::size_t>(config.channels));
   STEPWELL_CHECK(static_cast<std::int64_t>(complete.scales.size()) == config.channels, kForecaster,
                  std::to_string(complete.scales.size()) + " means and deviations for " +

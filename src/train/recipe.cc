@@ -7,6 +7,8 @@
 #include <limits>
 #include <string_view>
 
+#include "stepwell/train/sequence_task.h"
+
 namespace stepwell::train {
 
 namespace {
@@ -33,16 +35,25 @@ void read_data(const Config& config, Recipe& recipe) {
   recipe.column = data.text("column", "");
   recipe.hold_out = data.text("hold_out", "");
   recipe.hold_out_fraction = data.number("hold_out_fraction", recipe.hold_out_fraction, 0, 0.9);
+  recipe.task = data.text("task", "");
+  recipe.task_options = data.child("task_options");
+  recipe.held_out = data.integer("held_out", recipe.held_out, 1, 1 << 24);
   data.finish();
-  if (recipe.text.empty() == recipe.csv.empty()) {
+  const int kinds = !recipe.text.empty() + !recipe.csv.empty() + !recipe.task.empty();
+  if (kinds != 1) {
     fail(ErrorCode::Config, "recipe [data]",
-         recipe.csv.empty() ? "no text and no csv, expected one of them" : "both text and csv, expected one of them");
+         std::string(kinds == 0 ? "no text, csv or task" : "more than one of text, csv and task") +
+             ", expected one of them");
   }
   if (recipe.csv.empty() != recipe.column.empty()) {
     fail(ErrorCode::Config, "recipe [data]", "csv and column go together, only one is given");
   }
-  if (!recipe.csv.empty() && !recipe.hold_out.empty()) {
-    fail(ErrorCode::Config, "recipe [data]", "hold_out names files and is for text; use hold_out_fraction with csv");
+  if (recipe.text.empty() && !recipe.hold_out.empty()) {
+    fail(ErrorCode::Config, "recipe [data]",
+         "hold_out names files and is for text; use hold_out_fraction with csv, held_out with task");
+  }
+  if (recipe.task.empty() && (data.has("task_options") || data.has("held_out"))) {
+    fail(ErrorCode::Config, "recipe [data]", "task_options and held_out go with task, which is not given");
   }
 }
 
@@ -91,16 +102,20 @@ Recipe Recipe::read(const Config& config) {
 
 Config Recipe::to_config() const {
   Config data;
-  if (csv.empty()) {
+  if (!task.empty()) {
+    data.set("task", task);
+    data.set("task_options", make_sequence_task(task, task_options)->config());
+    data.set("held_out", held_out);
+  } else if (!csv.empty()) {
+    data.set("csv", absolute(csv));
+    data.set("column", column);
+  } else {
     Config::Array paths;
     for (const std::string& path : text) paths.emplace_back(absolute(path));
     data.set("text", std::move(paths));
     if (!hold_out.empty()) data.set("hold_out", hold_out);
-  } else {
-    data.set("csv", absolute(csv));
-    data.set("column", column);
   }
-  data.set("hold_out_fraction", hold_out_fraction);
+  if (task.empty()) data.set("hold_out_fraction", hold_out_fraction);
 
   Config train;
   train.set("steps", steps);

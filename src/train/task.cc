@@ -5,6 +5,7 @@
 #include "stepwell/train/series.h"
 #include "stepwell/train/text.h"
 
+#include "train/sampled_task.h"
 #include "train/series_task.h"
 #include "train/text_task.h"
 
@@ -12,6 +13,10 @@ namespace stepwell::train {
 
 std::unique_ptr<Task> make_task(const Recipe& recipe) {
   const auto seed = static_cast<std::uint64_t>(recipe.seed);
+  if (!recipe.task.empty()) {
+    return std::make_unique<SampledTask>(recipe.task, make_sequence_task(recipe.task, recipe.task_options), recipe.seed,
+                                         recipe.length, recipe.held_out);
+  }
   if (!recipe.csv.empty()) {
     return std::make_unique<SeriesTask>(read_csv_column(recipe.csv, recipe.column), recipe.hold_out_fraction,
                                         recipe.length, seed);

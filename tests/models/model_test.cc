@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "stepwell/models/forecaster.h"
+#include "stepwell/models/stream.h"
 #include "stepwell/simd/isa.h"
 
 #include "tests/models/model_case.h"
@@ -81,6 +83,32 @@ TEST(Model, RefusesUnknownConfigurations) {
   EXPECT_THROW(models::make_model(with("mixer_options.d_stat", 2), Rng(1)), Error);
   EXPECT_THROW(models::make_model({}, Rng(1)), Error);
   EXPECT_THROW(models::make_causal_lm({.backbone = {.layers = 0}}, Rng(1)), Error);
+}
+
+// The first channels alone are predicted; a stream gives them in their own units.
+TEST(Forecaster, PredictsAsManyChannelsAsAsked) {
+  models::ForecasterConfig config{
+      .backbone = {.width = 6}, .channels = 3, .outputs = 2, .scales = {{1, 2}, {5, 0.5}, {-3, 4}}};
+  const auto model = models::make_forecaster(config, Rng(1));
+  EXPECT_EQ(model->input_width(), 3);
+  EXPECT_EQ(model->output_width(), 2);
+  EXPECT_EQ(models::ForecasterConfig::read(model->config()).outputs, 2);
+  Context ctx = Context::serial();
+  const NoGrad no_grad;
+  models::States states;
+  const Tensor scaled = Tensor::from<float>(std::vector<float>{0.5f, -1, 2}, {1, 1, 3});
+  const Tensor next = model->forward(ctx, scaled, states).value();
+  ASSERT_EQ(next.shape(), Shape({1, 1, 2}));
+  models::Stream stream(*model, ctx);
+  const float token[] = {2, 4.5f, 5};
+  float output[] = {NAN, NAN};
+  ASSERT_TRUE(stream.step(token, output));
+  EXPECT_FLOAT_EQ(output[0], static_cast<float>(1 + 2 * next.at(0)));
+  EXPECT_FLOAT_EQ(output[1], static_cast<float>(5 + 0.5 * next.at(1)));
+  config.outputs = 4;
+  EXPECT_THROW(models::make_forecaster(config, Rng(1)), Error);
+  config.outputs = -1;
+  EXPECT_THROW(models::make_forecaster(config, Rng(1)), Error);
 }
 
 TEST(Forecaster, ItsScalesAreInItsConfiguration) {

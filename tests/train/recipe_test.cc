@@ -55,6 +55,16 @@ TEST(Recipe, MakesPathsAbsolute) {
   EXPECT_TRUE(complete.find("data")->find("csv")->as_string("").starts_with("/"));
 }
 
+TEST(Recipe, SpellsOutTheOptionsOfATask) {
+  Config config;
+  config.set_path("data.task", "copy");
+  config.set_path("data.held_out", 12);
+  const Config complete = Recipe::read(config).to_config();
+  EXPECT_EQ(complete.find("data")->find("task_options")->find("width")->as_integer(""), 1);
+  EXPECT_EQ(Recipe::read(complete).held_out, 12);
+  EXPECT_EQ(Recipe::read(complete).to_config(), complete);
+}
+
 TEST(Recipe, SuggestsTheNearestKey) {
   EXPECT_NE(message_of(with("train.step", 5)).find("unknown key step, did you mean steps?"), std::string::npos);
   EXPECT_NE(message_of(with("data.holdout", "x")).find("did you mean hold_out?"), std::string::npos);
@@ -69,9 +79,11 @@ TEST(Recipe, RefusesNonsense) {
   EXPECT_NE(message_of(with("train.schedule", "linear")).find("one of constant, cosine"), std::string::npos);
   EXPECT_NE(message_of(with("data.hold_out_fraction", 1.5)).find("hold_out_fraction"), std::string::npos);
   EXPECT_NE(message_of(with("data.text", 3)).find("expected an array"), std::string::npos);
-  EXPECT_NE(message_of(with("data.csv", "x.csv")).find("both text and csv"), std::string::npos);
+  EXPECT_NE(message_of(with("data.csv", "x.csv")).find("more than one of text, csv"), std::string::npos);
   EXPECT_NE(message_of(with("data.column", "x")).find("go together"), std::string::npos);
-  EXPECT_NE(message_of(Config()).find("no text and no csv"), std::string::npos);
+  EXPECT_NE(message_of(with("data.task", "copy")).find("more than one"), std::string::npos);
+  EXPECT_NE(message_of(with("data.held_out", 5)).find("go with task"), std::string::npos);
+  EXPECT_NE(message_of(Config()).find("no text, csv or task"), std::string::npos);
 }
 
 }  // namespace

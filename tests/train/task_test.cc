@@ -13,6 +13,7 @@
 #include "stepwell/models/causal_lm.h"
 #include "stepwell/models/forecaster.h"
 #include "stepwell/models/stream.h"
+#include "stepwell/train/sequence_task.h"
 #include "stepwell/train/series.h"
 #include "stepwell/train/text.h"
 
@@ -180,6 +181,63 @@ TEST(SeriesTask, RefusesTooLittleAndConstantData) {
   Context ctx = Context::serial();
   const auto task = make_task(series_recipe(scratch, 20, 0));
   EXPECT_TRUE(task->evaluate(ctx, *tiny_model(*task), 0).empty());
+}
+
+Recipe task_recipe(const char* name, std::int64_t length = 8) {
+  Recipe recipe;
+  recipe.task = name;
+  recipe.held_out = 7;
+  recipe.length = length;
+  return recipe;
+}
+
+TEST(SampledTask, DrawsWindowsByNumber) {
+  for (const char* name : {"oscillators", "parity", "copy"}) {
+    const auto task = make_task(task_recipe(name));
+    expect_windows_do_not_depend_on_grouping(*task, *tiny_model(*task));
+  }
+}
+
+// The loss and the figure, from the outputs at every token.
+TEST(SampledTask, AsksWhereTheTaskAsks) {
+  Context ctx = Context::serial();
+  const NoGrad no_grad;
+  for (const char* name : {"regimes", "needle", "copy"}) {
+    const auto task = make_task(task_recipe(name, 9));
+    const auto model = tiny_model(*task);
+    const auto source = make_sequence_task(name);
+    const SequenceBatch windows = source->sample(0, "train", 3, 2, 9),
+                        held_out = source->sample(0, "held-out", 0, 7, 9);
+    models::States states, more_states;
+    const Tensor y = model->forward(ctx, windows.x, states).value();
+    double loss = 0, asked = 0;
+    for (std::int64_t i = 0; i < 2 * 9; ++i) {
+      if (!windows.asked.data<bool>()[i]) continue;
+      const double said = y.at(i), right = windows.target.at(i);
+      loss += source->answer() == Answer::Value ? std::pow(said - right, 2) : std::log1p(std::exp(-said * right));
+      asked += 1;
+    }
+    EXPECT_NEAR(task->loss(ctx, *model, 3, 2, nullptr).value().at(0), loss / asked, 1e-6) << name;
+    const Figures figures = task->evaluate(ctx, *model, 0);
+    EXPECT_EQ(figures.front().second, score(*source, held_out, model->forward(ctx, held_out.x, more_states).value()));
+    EXPECT_EQ(figures.at(1), source->baselines(held_out).at(0));
+    EXPECT_EQ(figures.back(), (std::pair<std::string, double>{"sequences", 7}));
+    EXPECT_EQ(task->evaluate(ctx, *model, 20).back().second, 2);
+  }
+}
+
+TEST(SampledTask, ChangesWithWhatDecidesIt) {
+  const std::string before = make_task(task_recipe("copy"))->fingerprint();
+  EXPECT_EQ(make_task(task_recipe("copy"))->fingerprint(), before);
+  EXPECT_NE(make_task(task_recipe("copy", 9))->fingerprint(), before);
+  EXPECT_NE(make_task(task_recipe("parity"))->fingerprint(), before);
+  Recipe wider = task_recipe("copy");
+  wider.task_options.set("width", 2);
+  EXPECT_NE(make_task(wider)->fingerprint(), before);
+  Context ctx = Context::serial();
+  EXPECT_THROW(make_task(task_recipe("copy"))->evaluate(ctx, *tiny_model(*make_task(wider)), 0), Error);
+  EXPECT_THROW(make_task(task_recipe("copy", 1)), Error);
+  EXPECT_THROW(make_task(task_recipe("none")), Error);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class Model : public layers::Module {
   virtual const std::vector<std::unique_ptr<layers::Layer>>& mixers() const = 0;
   virtual std::int64_t vocab_size() const = 0;    // token ids run from 0 to it; 0: the input is a series of vectors
   virtual std::int64_t input_width() const = 0;   // 1 token id, or the channels of a series
-  virtual std::int64_t output_width() const = 0;  // logits, or channels
+  virtual std::int64_t output_width() const = 0;  // logits, or the channels that are predicted
   // Of a series, one per channel: what the model was trained on. forward() takes and gives scaled values, a Stream the
   // series' own.
   virtual std::span<const ChannelScale> scales() const { return {}; }

@@ -14,11 +14,14 @@ namespace stepwell::train {
 
 // All that decides the numbers of a training run. What does not (threads, folders to write to) is not in it.
 struct Recipe {
-  // [data]: a text or a series.
+  // [data]: a text, a series, or a task by name.
   std::vector<std::string> text;  // files and folders
   std::string csv, column;        // a CSV file and the name of its column
   std::string hold_out;           // files whose name matches are held out (text); "" = the last part of the data is:
   double hold_out_fraction = 0.1;
+  std::string task;  // one of sequence_tasks()
+  Config task_options;
+  std::int64_t held_out = 256;  // sequences to judge by (task)
 
   // [model]: options of models::make_model but for the type, which the data decide.
   Config model;
@@ -36,7 +39,7 @@ struct Recipe {
   std::int64_t save_every = 100;    // steps between checkpoints; there is always one at the end
 
   // From the sections data, model and train of a recipe file. Unknown keys, values out of range and a recipe with no
-  // data or two kinds of it throw Error (Config).
+  // data or several kinds of it throw Error (Config).
   static Recipe read(const Config& config);
   // What read() takes, complete; the paths of data absolute, so that it means the same in every folder.
   Config to_config() const;

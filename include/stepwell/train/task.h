@@ -17,7 +17,7 @@
 
 namespace stepwell::train {
 
-// Named numbers in order; the first is the one to judge by.
+// Named numbers in order. Those of a Task: the one to judge by, the same of simple rivals, how much it was measured on.
 using Figures = std::vector<std::pair<std::string, double>>;
 
 // What a run trains on and is judged by. Training windows are numbered 0, 1, 2, … over the whole run, each decided by
@@ -41,7 +41,8 @@ class Task {
   virtual std::string describe() const = 0;
 };
 
-// Reads the recipe's data. Throws Error (File) when they are missing, malformed or too little for one window.
+// Reads the recipe's data. Throws Error (File) when they are missing, malformed or too little for one window, and Error
+// (Config) for an unknown task by name or option of one.
 std::unique_ptr<Task> make_task(const Recipe& recipe);
 
 // Bits that a model over bytes needs for `document`, read from its first byte on as if a newline stood before it.
