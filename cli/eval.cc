@@ -26,6 +26,7 @@ namespace {
 struct EvalArguments {
   std::string path;
   std::vector<std::string> texts;
+  std::int64_t length = 0;
   int threads = 0;
   bool json = false;
 };
@@ -66,7 +67,10 @@ int eval_command(const EvalArguments& a) {
   if (folder == a.path) {
     fail(ErrorCode::Config, "eval", a.path + " is a model without a recipe: name a run, or give --text");
   }
-  print_figures(train::make_task(train::load_recipe(a.path))->evaluate(ctx, *model, 0), a.json);
+  train::Recipe recipe = train::load_recipe(a.path);
+  if (a.length != 0 && recipe.task.empty()) fail(ErrorCode::Config, "eval", "--length is for runs on a task by name");
+  if (a.length != 0) recipe.length = a.length;
+  print_figures(train::make_task(recipe)->evaluate(ctx, *model, 0), a.json);
   return kSuccess;
 }
 
@@ -76,6 +80,7 @@ Action declare_eval(Options& options) {
   const auto a = std::make_shared<EvalArguments>();
   options.argument("run", a->path, true, "Run to measure on what it held out; with --text also a model folder");
   options.texts("--text", a->texts, true, "FILE", "Measure on these files and folders instead");
+  options.integer("--length", a->length, 1, 1 << 24, "Tokens per sequence of a task by name (default: as trained)");
   options.threads(a->threads);
   options.json(a->json);
   return [a] { return eval_command(*a); };

@@ -14,6 +14,16 @@
 
 namespace stepwell::cli {
 
+namespace {
+
+// Four decimals where that says something.
+std::string figure_text(double x) {
+  const double size = std::fabs(x);
+  return x == 0 || (size >= 0.01 && size < 1e5) || !std::isfinite(x) ? decimal(x, 4) : significant(x);
+}
+
+}  // namespace
+
 void print_figures(const train::Figures& figures, bool json) {
   if (json) {
     Config::Object members;
@@ -34,7 +44,7 @@ void print_figures(const train::Figures& figures, bool json) {
   Table table({"held out", ">" + spaced(measure), ratio ? ">of " + spaced(first_rival) : ""});
   for (std::size_t i = 0; i + 1 < figures.size(); ++i) {
     const auto& [name, value] = figures[i];
-    table.row({i == 0 ? "model" : spaced(name), decimal(value, 4), ratio ? decimal(value / reference, 3) : ""});
+    table.row({i == 0 ? "model" : spaced(name), figure_text(value), ratio ? decimal(value / reference, 3) : ""});
   }
   table.print(stdout);
   std::printf("over %s %s\n", with_commas(static_cast<long long>(count)).c_str(), unit.c_str());

@@ -5,8 +5,9 @@
 int main(int argc, char** argv) {
   using namespace stepwell::cli;
   static constexpr Command kCommands[] = {
-      {"train", "Train a model on text or on a series", declare_train},
+      {"train", "Train a model on text, a series or a task by name", declare_train},
       {"eval", "Measure a model on held-out data", declare_eval},
+      {"forecast", "Predict the next values of a series", declare_forecast},
       {"generate", "Continue a text, byte by byte", declare_generate},
       {"inspect", "Show what a file or a model folder holds", declare_inspect},
       {"verify", "Measure the promises on this machine; exit 1 if one fails", declare_verify},

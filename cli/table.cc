@@ -51,6 +51,12 @@ std::string decimal(double x, int digits) {
   return buffer;
 }
 
+std::string significant(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.6g", x);
+  return buffer;
+}
+
 std::string with_commas(long long n) {
   std::string digits = std::to_string(n);
   for (int at = static_cast<int>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) {

@@ -26,6 +26,9 @@ class Table {
 // `x` with `digits` decimals.
 std::string decimal(double x, int digits);
 
+// `x` in six significant digits, at most.
+std::string significant(double x);
+
 // 1234567 → "1,234,567".
 std::string with_commas(long long n);
 

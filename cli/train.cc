@@ -149,7 +149,7 @@ Action declare_train(Options& options) {
   options.texts("--text", a->texts, true, "FILE", "Train a byte-level language model on these files and folders");
   options.text("--hold-out", a->hold_out, "PATTERN", "Hold out files whose name matches, such as 'MPL*'");
   options.text("--csv", a->csv, "FILE", "Train a forecaster on a column of this CSV file");
-  options.text("--column", a->column, "NAME", "Name of the column");
+  options.text("--column", a->column, "NAME", "Name of the column, or its number from 1 on");
   options.text("--task", a->task, "NAME", "Train a forecaster on a task by name: " + task_names());
   options.texts("--set", a->settings, false, "KEY=VALUE", "Set a value of the recipe, such as train.steps=500");
   options.text("--out", a->out, "RUN", "Folder of the run (default: runs/NAME)");

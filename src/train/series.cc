@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "stepwell/core/config.h"
@@ -14,6 +15,8 @@
 namespace stepwell::train {
 
 namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // put before UTF-8 by some programs
 
 [[noreturn]] void csv_error(const std::string& path, std::size_t line, const std::string& message) {
   fail(ErrorCode::File, "csv", path + " line " + std::to_string(line) + ": " + message);
@@ -45,14 +48,32 @@ std::vector<std::string> split_fields(std::string_view line) {
   return fields;
 }
 
-double parse_number(const std::string& path, std::size_t line, const std::string& field) {
+std::optional<double> number_of(const std::string& field) {
   double value = 0;
   const char* end = field.data() + field.size();
   const auto [stop, error] = std::from_chars(field.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value)) {
-    csv_error(path, line, "\"" + field + "\", expected a finite number");
-  }
+  if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+bool is_number(const std::string& field) { return number_of(field).has_value(); }
+
+// Which field of a row `column` names, given the first row's: among the names it holds, or a number.
+std::size_t find_column(const std::string& path, std::size_t line, const std::string& column,
+                        const std::vector<std::string>& first, bool names) {
+  const auto named = static_cast<std::size_t>(std::find(first.begin(), first.end(), column) - first.begin());
+  if (names && named < first.size()) return named;
+  std::size_t number = 0;
+  const auto [stop, error] = std::from_chars(column.data(), column.data() + column.size(), number);
+  if (error == std::errc() && stop == column.data() + column.size() && number >= 1 && number <= first.size()) {
+    return number - 1;
+  }
+  const auto near = names ? nearest_name(column, first) : std::string_view();
+  const std::string count = std::to_string(first.size()) + (first.size() == 1 ? " column" : " columns");
+  csv_error(path, line,
+            "no column " + column + (near.empty() ? "" : ", did you mean " + std::string(near) + "?") +
+                (names ? " (a number from 1 to " + std::to_string(first.size()) + " will do, too)"
+                       : " in " + count + " without names, expected a number from 1 on"));
 }
 
 }  // namespace
@@ -60,9 +81,10 @@ double parse_number(const std::string& path, std::size_t line, const std::string
 std::vector<double> read_csv_column(const std::string& path, const std::string& column) {
   const io::MappedFile file = io::MappedFile::open(path);
   std::string_view rest(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   std::vector<double> values;
   std::size_t index = 0, line = 0;
-  bool header = true;
+  bool first = true;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view text = trim(rest.substr(0, end));
@@ -70,17 +92,23 @@ std::vector<double> read_csv_column(const std::string& path, const std::string& 
     ++line;
     if (text.empty()) continue;
     const std::vector<std::string> fields = split_fields(text);
-    if (header) {
-      header = false;
-      index = static_cast<std::size_t>(std::find(fields.begin(), fields.end(), column) - fields.begin());
-      if (index < fields.size()) continue;
-      const auto near = nearest_name(column, fields);
-      csv_error(path, line, "no column " + column + (near.empty() ? "" : ", did you mean " + std::string(near) + "?"));
+    if (first) {
+      first = false;
+      const bool names = std::ranges::none_of(fields, is_number) ||
+                         (!is_number(column) && std::ranges::find(fields, column) != fields.end());
+      index = find_column(path, line, column, fields, names);
+      if (names) continue;
     }
     if (index >= fields.size()) {
       csv_error(path, line, std::to_string(fields.size()) + " fields, expected at least " + std::to_string(index + 1));
     }
-    values.push_back(parse_number(path, line, fields[index]));
+    const std::optional<double> value = number_of(fields[index]);
+    if (!value) {
+      csv_error(path, line,
+                fields[index].empty() ? "no value in column " + column
+                                      : "\"" + fields[index] + "\" in column " + column + ", expected a finite number");
+    }
+    values.push_back(*value);
   }
   if (values.empty()) fail(ErrorCode::File, "csv", path + " has no rows");
   return values;

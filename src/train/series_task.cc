@@ -9,12 +9,11 @@
 
 #include "stepwell/autograd/functions.h"
 #include "stepwell/io/blake3.h"
+#include "stepwell/train/forecast.h"
 
 namespace stepwell::train {
 
 namespace {
-
-constexpr std::int64_t kSegment = 1024;  // values given to the model at once
 
 float scaled(double value, const models::ChannelScale& scale) {
   return static_cast<float>((value - scale.mean) / scale.deviation);
@@ -65,31 +64,15 @@ Variable SeriesTask::loss(Context& ctx, const models::Model& model, std::int64_t
 }
 
 Figures SeriesTask::evaluate(Context& ctx, const models::Model& model, std::int64_t most) const {
-  const auto held_out = static_cast<std::int64_t>(raw_.size() - trained_) - 1;  // values with one before them
-  const std::int64_t count = most == 0 ? held_out : std::min(held_out, most);
+  const auto held_out = std::span(raw_).subspan(trained_);
+  const auto after_first = static_cast<std::int64_t>(held_out.size()) - 1;  // values with one before them
+  const std::int64_t count = most == 0 ? after_first : std::min(after_first, most);
   if (count < 1) return {};
-  STEPWELL_CHECK(model.scales().size() == 1, "series",
-                 "a " + std::string(model.type()) + " of " + std::to_string(model.scales().size()) +
-                     " channels, expected a forecaster of one");
-  NoGrad no_grad;
-  models::States states;
-  const models::ChannelScale scale = model.scales().front();
-  const double variance = scale.deviation * scale.deviation;
-  double squares = 0, persistence = 0;
-  for (std::int64_t begin = 0; begin < count; begin += kSegment) {
-    const std::int64_t n = std::min(kSegment, count - begin);
-    const double* at = raw_.data() + trained_ + begin;
-    const Tensor input = Tensor::empty({1, n, 1}), target = Tensor::empty({1, n, 1});
-    for (std::int64_t t = 0; t < n; ++t) {
-      input.data<float>()[t] = scaled(at[t], scale);
-      target.data<float>()[t] = scaled(at[t + 1], scale);
-      persistence += (at[t + 1] - at[t]) * (at[t + 1] - at[t]);
-    }
-    const Variable loss = mse_loss(ctx, model.forward(ctx, input, states), target);
-    squares += loss.value().at(0) * static_cast<double>(n) * variance;
-  }
-  const auto total = static_cast<double>(count);
-  return {{"mse", squares / total}, {"persistence", persistence / total}, {"values", total}};
+  const Forecast f = forecast(ctx, model, held_out.first(static_cast<std::size_t>(count) + 1), 1);
+  return {{"mse", f.mse},
+          {"persistence", f.persistence},
+          {"best_exponential_average", f.best_exponential_average},
+          {"values", static_cast<double>(f.values)}};
 }
 
 std::string SeriesTask::fingerprint() const {

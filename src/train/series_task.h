@@ -9,8 +9,8 @@
 namespace stepwell::train {
 
 // Next-value prediction on one series. The model is trained on values shifted and scaled to mean 0 and variance 1 over
-// the first (1 − fraction) of the series, and keeps that scale; any model is evaluated with its own. Figures: mse and
-// persistence (the mean square error of predicting the value before), in the series' own units, values.
+// the first (1 − fraction) of the series, and keeps that scale; any model is evaluated with its own. Figures: those of
+// forecast() over the held-out values, read from the first of them on.
 class SeriesTask : public Task {
  public:
   // Throws Error (File) if the part to train on is shorter than a window or constant.

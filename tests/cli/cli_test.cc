@@ -193,6 +193,49 @@ TEST(Cli, TrainsAForecaster) {
   expect_failure({"generate", scratch.path("run")}, "expected a language model");
 }
 
+TEST(Cli, ForecastsASeries) {
+  const ScratchFolder scratch;
+  std::string csv;  // no names
+  for (int i = 0; i < 300; ++i) csv += std::to_string(i) + "," + std::to_string(50 + (i * i) % 17) + "\n";
+  scratch.write("data.csv", csv);
+  scratch.write("broken.csv", csv + "300,\n");
+  ASSERT_EQ(run_stepwell({"train", "--csv", scratch.path("data.csv"), "--column", "2", "--out", scratch.path("run"),
+                          "--set", "train.steps=10", "--set", "train.length=16", "--set", "model.width=8"})
+                .status,
+            0);
+  const CommandResult shown = run_stepwell({"forecast", scratch.path("run"), "--ahead", "3"});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  for (const char* part : {"  301  ", "  303  ", "values 271 to 300", "persistence", "best exponential average"}) {
+    EXPECT_PRED2(contains, " " + shown.out, part);
+  }
+  const std::string model = scratch.path("run/checkpoints/step-00000010");
+  const std::vector<std::string> bare = {"forecast", model, "--csv", scratch.path("data.csv"),
+                                         "--column", "2",   "--json"};
+  const Config json = io::parse_json(run_stepwell(bare).out, "forecast");
+  EXPECT_EQ(json.find("next")->as_array("").size(), 10u);
+  EXPECT_EQ(json.find("values")->as_integer(""), 299);
+  EXPECT_EQ(json.find("read")->as_integer(""), 300);
+  expect_failure({"forecast", scratch.path("run"), "--csv", scratch.path("broken.csv")},
+                 "line 301: no value in column 2");
+  expect_usage_error({"forecast", model}, "give --csv");
+  expect_usage_error({"forecast", model, "--csv", scratch.path("data.csv")}, "give --column");
+}
+
+TEST(Cli, TrainsOnATaskByName) {
+  const ScratchFolder scratch;
+  const CommandResult trained =
+      run_stepwell({"train", "--task", "needle", "--out", scratch.path("run"), "--set", "train.steps=3", "--set",
+                    "train.length=12", "--set", "model.width=8", "--set", "data.held_out=20"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_PRED2(contains, trained.out, "accuracy");
+  EXPECT_PRED2(contains, trained.out, "chance");
+  EXPECT_EQ(run_stepwell({"eval", scratch.path("run")}).out, trained.out);
+  EXPECT_EQ(run_stepwell({"eval", scratch.path("run"), "--length", "24"}).status, 0);
+  EXPECT_PRED2(contains, run_stepwell({"train", "--help"}).out, "needle_distractors");
+  expect_usage_error({"train", "--task", "neddle"}, "did you mean needle?");
+  expect_usage_error({"train", "--task", "copy", "--set", "data.task_options.widht=3"}, "did you mean width?");
+}
+
 TEST(Cli, ASavedStreamContinuesWithTheSameBytes) {
   const ScratchFolder scratch;
   scratch.write("text", train::small_text());

@@ -136,11 +136,11 @@ TEST(SeriesTask, MeasuresInTheSeriesOwnUnits) {
   }
   Context ctx = Context::serial();
   const Figures figures = task->evaluate(ctx, *model, 0);
-  EXPECT_EQ(figures.at(2).second, 999);          // 1,000 held out, one of them without one before it
+  EXPECT_EQ(figures.back().second, 999);         // 1,000 held out, one of them without one before it
   EXPECT_NEAR(figures.at(0).second, 2.0, 0.05);  // variance of 2 sin
   // (2 sin a − 2 sin b)² is 8 sin²(0.15) cos² on average, and the rest's steps of 0.04 or 0.07.
   EXPECT_NEAR(figures.at(1).second, 8 * std::pow(std::sin(0.15), 2) + 0.002, 0.003);
-  EXPECT_EQ(task->evaluate(ctx, *model, 10).at(2).second, 10);
+  EXPECT_EQ(task->evaluate(ctx, *model, 10).back().second, 10);
 }
 
 // What a model folder holds is enough to predict: a stream fed with the series' values makes the errors that were
