@@ -17,7 +17,7 @@ class SampledTask : public Task {
   SampledTask(std::string name, std::unique_ptr<SequenceTask> task, std::int64_t seed, std::int64_t length,
               std::int64_t held_out);
 
-  std::string_view model_type() const override { return "forecaster"; }
+  std::vector<std::string_view> model_types() const override { return {"forecaster"}; }
   void complete(Config& model) const override;
   Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
                 const Rng* dropout_rng) const override;

@@ -16,7 +16,7 @@ class SeriesTask : public Task {
   // Throws Error (File) if the part to train on is shorter than a window or constant.
   SeriesTask(std::vector<double> values, double fraction, std::int64_t length, std::uint64_t seed);
 
-  std::string_view model_type() const override { return "forecaster"; }
+  std::vector<std::string_view> model_types() const override { return {"forecaster"}; }
   void complete(Config& model) const override;
   Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
                 const Rng* dropout_rng) const override;

@@ -14,7 +14,7 @@ class TextTask : public Task {
   // Throws Error (File) if the training text is shorter than a window.
   TextTask(ByteText text, std::int64_t length, std::uint64_t seed);
 
-  std::string_view model_type() const override { return "causal_lm"; }
+  std::vector<std::string_view> model_types() const override { return {"causal_lm", "xlstm", "xlstm_large"}; }
   Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
                 const Rng* dropout_rng) const override;
   Figures evaluate(Context& ctx, const models::Model& model, std::int64_t most) const override;

@@ -41,10 +41,16 @@ Config finite(double x) { return std::isfinite(x) ? Config(x) : Config(); }  // 
 
 std::unique_ptr<models::Model> new_model(const Recipe& recipe, const Task& task) {
   Config config = recipe.model;
-  if (config.find("type") != nullptr && config.find("type")->as_string("recipe [model] type") != task.model_type()) {
-    fail(ErrorCode::Config, "recipe [model]",
-         "type is " + config.find("type")->as_string("type") + ", expected " + std::string(task.model_type()) +
-             " for these data (it need not be given)");
+  if (const Config* type = config.find("type")) {
+    const std::string given = type->as_string("recipe [model] type");
+    std::string known;
+    bool fits = false;
+    for (const std::string_view name : task.model_types()) {
+      fits = fits || name == given;
+      known += (known.empty() ? "" : " or ") + std::string(name);
+    }
+    if (!fits)
+      fail(ErrorCode::Config, "recipe [model]", "type is " + given + ", expected " + known + " for these data");
   }
   task.complete(config);
   return models::make_model(config, Rng(static_cast<std::uint64_t>(recipe.seed)).stream("model"));

@@ -95,6 +95,19 @@ TEST(FieldReport, P9_TrainedParametersStayInF32) {
   for (std::size_t i = 0; i < file.size(); ++i) EXPECT_EQ(file.info(i).dtype, DType::F32) << file.info(i).name;
 }
 
+// The language models of xLSTM have a configuration of their own.
+TEST(Trainer, TrainsTheModelsOfXlstmOnText) {
+  const Runs runs;
+  for (const char* type : {"xlstm", "xlstm_large"}) {
+    Recipe recipe = runs.recipe(4);
+    recipe.model = Config::Object{{"type", type}, {"embedding_dim", 16}, {"num_heads", 2}, {"num_blocks", 2}};
+    Context ctx = Context::serial();
+    Trainer trainer = Trainer::start(ctx, recipe, runs.path(type));
+    EXPECT_EQ(run_until(trainer, -1), Outcome::Finished);
+    EXPECT_EQ(models::load_model(runs.last_checkpoint(type))->type(), type);
+  }
+}
+
 TEST(Trainer, GivesTheSameBytesForAnyNumberOfThreads) {
   const Runs runs;
   runs.straight("one", 1);

@@ -23,7 +23,8 @@ struct Recipe {
   Config task_options;
   std::int64_t held_out = 256;  // sequences to judge by (task)
 
-  // [model]: options of models::make_model but for the type, which the data decide.
+  // [model]: options of models::make_model. The data decide the type unless one is given (text: "xlstm",
+  // "xlstm_large").
   Config model;
 
   // [train]

@@ -26,9 +26,12 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  virtual std::string_view model_type() const = 0;
+  // The types of models that can be trained on it, the one meant where nothing is said first.
+  virtual std::vector<std::string_view> model_types() const = 0;
   // Adds to a model's configuration what the data decide.
-  virtual void complete(Config& model) const { model.set("type", std::string(model_type())); }
+  virtual void complete(Config& model) const {
+    if (!model.find("type")) model.set("type", std::string(model_types().front()));
+  }
   // Mean loss over windows first … first+count−1.
   virtual Variable loss(Context& ctx, const models::Model& model, std::int64_t first, std::int64_t count,
                         const Rng* dropout_rng) const = 0;
