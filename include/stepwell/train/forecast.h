@@ -21,7 +21,7 @@ struct Forecast {
   std::vector<double> next;  // what comes after the last value: the first from the series, the others from these
 };
 
-// Reads `values` from the first on with the state carried along, in whatever mode ctx has, without recording. Errors are
+// Reads `values` from the first on with the state carried along, in ctx's mode, without recording. Errors are
 // those of values[first …], first ≥ 1, and 0 where there are none. Throws Error (Argument) for a model that is not a
 // forecaster of one channel, for first < 1, and for ahead > 0 without values.
 Forecast forecast(Context& ctx, const models::Model& model, std::span<const double> values, std::int64_t first,
