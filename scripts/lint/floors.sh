@@ -21,7 +21,7 @@ git ls-files -co --exclude-standard 'include/*.h' '*.h' '*.cc' | sort -u | xargs
     split("core simd ops autograd layers models train memory verify bench cli", order)
     for (i in order) height[order[i]] = i + 0
     height["dist"] = height["train"]
-    height["tests"] = height["examples"] = height["cli"]
+    height["tests"] = height["examples"] = height["python"] = height["cli"]
     beside["io"] = beside["linalg"] = 1
     split("CLI/CLI.hpp toml++/toml.h Eigen/Dense", slow)
     for (i in slow) is_slow[slow[i]] = 1

@@ -23,6 +23,7 @@ Arena::~Arena() {
 }
 
 void* Arena::allocate(std::size_t bytes) {
+  check_interrupt();
   const std::size_t need = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
   while (!blocks_.empty() && blocks_[current_].size - blocks_[current_].used < need && current_ + 1 < blocks_.size()) {
     ++current_;

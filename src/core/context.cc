@@ -18,6 +18,10 @@ Context& Context::operator=(Context&&) noexcept = default;
 
 Context Context::serial(Mode mode) { return Context(nullptr, mode); }
 
+void Context::set_interrupt(const std::function<void()>* interrupt) {
+  for (const auto& arena : arenas_) arena->set_interrupt(interrupt);
+}
+
 TensorScope::TensorScope(Context& ctx) : ctx_(ctx), mark_(ctx.tensors_->mark()), outer_(ctx.in_tensor_scope_) {
   ctx_.in_tensor_scope_ = true;
 }

@@ -176,6 +176,15 @@ Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype, std::shared_ptr
   return make(Storage::wrap(data, bytes, std::move(owner)), shape, dtype);
 }
 
+Tensor Tensor::wrap(void* data, const Shape& shape, std::span<const std::int64_t> strides, DType dtype,
+                    std::shared_ptr<const void> owner) {
+  STEPWELL_CHECK(strides.size() == static_cast<std::size_t>(shape.rank()), "Tensor::wrap",
+                 std::to_string(strides.size()) + " strides for shape " + shape.to_string());
+  Tensor t = wrap(data, shape, dtype, std::move(owner));
+  std::copy(strides.begin(), strides.end(), t.stride_.begin());
+  return t;
+}
+
 bool Tensor::is_contiguous() const {
   std::int64_t step = 1;
   for (int i = rank() - 1; i >= 0; --i) {

@@ -31,6 +31,33 @@ ops::DecayGate gate_of(ConfigReader& config) {
   return static_cast<ops::DecayGate>(config.choice("gate", "given", kGates));
 }
 
+template <class T>
+std::vector<ops::FormDifference> differences(Context& ctx, const GatedDeltaArguments& in, const Variable& state,
+                                             const Segments& segments, std::int64_t chunk) {
+  const auto view = [&](const Variable& v) {
+    return v ? v.value().contiguous(ctx).template view<const T, 3>() : View<const T, 3>{};
+  };
+  ops::GatedDeltaInputs<T> x;
+  x.q = view(in.q);
+  x.k = view(in.k);
+  x.v = view(in.v);
+  x.g = view(in.g);
+  x.b = view(in.b);
+  x.w = view(in.w);
+  x.scale = static_cast<T>(in.scale);
+  x.l2norm = in.l2norm;
+  x.gate = in.gate;
+  x.A_log = in.A_log ? in.A_log.value().template data<T>() : nullptr;
+  x.dt_bias = in.dt_bias ? in.dt_bias.value().template data<T>() : nullptr;
+  x.lower_bound = static_cast<T>(in.lower_bound);
+  View<const T, 4> start;
+  if (state) {
+    const Shape& s = state.shape();
+    start = state.value().reshape({s[0] * s[1], s[2], s[3], s[4]}).template view<const T, 4>();
+  }
+  return ops::verify_gated_delta<T>(ctx, x, segments, start, chunk);
+}
+
 }  // namespace
 
 GatedDeltaArguments delta_arguments(Context& ctx, const std::map<std::string, Variable>& leaves, ConfigReader& config) {
@@ -59,6 +86,13 @@ GatedDeltaArguments delta_arguments(Context& ctx, const std::map<std::string, Va
   in.gate = gate_of(config);
   in.lower_bound = config.number("lower_bound", in.lower_bound, -kLargest, 0);
   return in;
+}
+
+std::vector<ops::FormDifference> delta_differences(Context& ctx, const GatedDeltaArguments& in, const Variable& state,
+                                                   const Segments& segments, std::int64_t chunk) {
+  gated_delta(ctx, in, state, segments);  // says what is wrong with the shapes
+  return in.q.dtype() == DType::F64 ? differences<double>(ctx, in, state, segments, chunk)
+                                    : differences<float>(ctx, in, state, segments, chunk);
 }
 
 CaseRun run_gated_delta_in(Context& ctx, const CaseFile& file, DType dtype, std::int64_t chunk) {

@@ -58,33 +58,6 @@ Inputs load_inputs(const std::string& path) {
   return inputs;
 }
 
-template <class T>
-std::vector<ops::FormDifference> differences(Context& ctx, const GatedDeltaArguments& in, const Variable& state,
-                                             const Segments& segments, std::int64_t chunk) {
-  const auto view = [&](const Variable& v) {
-    return v ? v.value().contiguous(ctx).template view<const T, 3>() : View<const T, 3>{};
-  };
-  ops::GatedDeltaInputs<T> x;
-  x.q = view(in.q);
-  x.k = view(in.k);
-  x.v = view(in.v);
-  x.g = view(in.g);
-  x.b = view(in.b);
-  x.w = view(in.w);
-  x.scale = static_cast<T>(in.scale);
-  x.l2norm = in.l2norm;
-  x.gate = in.gate;
-  x.A_log = in.A_log ? in.A_log.value().template data<T>() : nullptr;
-  x.dt_bias = in.dt_bias ? in.dt_bias.value().template data<T>() : nullptr;
-  x.lower_bound = static_cast<T>(in.lower_bound);
-  View<const T, 4> start;
-  if (state) {
-    const Shape& s = state.shape();
-    start = state.value().reshape({s[0] * s[1], s[2], s[3], s[4]}).template view<const T, 4>();
-  }
-  return ops::verify_gated_delta<T>(ctx, x, segments, start, chunk);
-}
-
 }  // namespace
 
 void verify_inputs(const std::string& path, std::int64_t chunk, const Options& options, Report& report) {
@@ -98,10 +71,8 @@ void verify_inputs(const std::string& path, std::int64_t chunk, const Options& o
       inputs.borders.empty() ? Segments::uniform(q[0], q[1]) : Segments::from_offsets(inputs.borders, q[0] * q[1]);
   const auto initial = inputs.tensors.find("in.initial_state");
   const Variable state = initial == inputs.tensors.end() ? Variable() : pack_state(ctx, initial->second);
-  gated_delta(ctx, in, state, segments);  // says what is wrong with the shapes
   const bool wide = in.q.dtype() == DType::F64;
-  const auto found =
-      wide ? differences<double>(ctx, in, state, segments, chunk) : differences<float>(ctx, in, state, segments, chunk);
+  const auto found = delta_differences(ctx, in, state, segments, chunk);
   for (const ops::FormDifference& d : found) {
     Check check{"inputs " + std::filesystem::path(path).stem().string(),
                 fmt::format("{} {}", d.form, d.output),

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/core/context.h"
 
+#include <atomic>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -46,6 +48,26 @@ TEST(Context, ScratchOfATaskIsGivenBackAfterIt) {
   // The caller's own scratch is another one.
   ArenaScope scope(ctx.scratch());
   EXPECT_NE(ctx.scratch().allocate(100), places[0]);
+}
+
+TEST(Context, InterruptIsAskedForEveryTaskAndPieceOfScratchAndItsExceptionEndsTheOp) {
+  for (const int threads : {1, 2}) {
+    Context ctx = Context::parallel(threads);
+    std::atomic<int> calls{0}, done{0};
+    std::function<void()> interrupt = [&] { ++calls; };
+    ctx.set_interrupt(&interrupt);
+    ctx.parallel_for(5, [](std::int64_t, Arena& scratch) { scratch.allocate(1); });
+    EXPECT_EQ(calls, 10);
+    interrupt = [&] { throw std::runtime_error("stop"); };
+    EXPECT_THROW(ctx.parallel_for(5, [&](std::int64_t, Arena&) { ++done; }), std::runtime_error);
+    EXPECT_EQ(done, 0);
+    ctx.set_interrupt(nullptr);
+    ctx.parallel_for(5, [&](std::int64_t, Arena& scratch) {
+      scratch.allocate(1);
+      ++done;
+    });
+    EXPECT_EQ(done, 5);
+  }
 }
 
 TEST(Context, ThrowsWhatATaskThrowsAndStaysUsable) {

@@ -94,6 +94,17 @@ TEST(Tensor, WrapsForeignMemoryAndKeepsItsOwnerAlive) {
   EXPECT_TRUE(watch.expired());
 }
 
+TEST(Tensor, WrapsMemoryOfAnyStrides) {
+  std::vector<float> numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+  const std::int64_t strides[] = {1, -2};
+  const Tensor t = Tensor::wrap(numbers.data() + 6, {2, 4}, strides, DType::F32, nullptr);
+  EXPECT_FALSE(t.is_contiguous());
+  EXPECT_EQ(values(t), (std::vector<double>{6, 4, 2, 0, 7, 5, 3, 1}));
+  EXPECT_EQ(values(t.clone()), values(t));
+  EXPECT_FALSE(t.is_unique());  // nobody writes through it
+  EXPECT_THROW(Tensor::wrap(numbers.data(), {8}, strides, DType::F32, nullptr), Error);
+}
+
 TEST(Tensor, SlicesAnyDimension) {
   const Tensor t = counting({2, 3, 4});
   EXPECT_EQ(values(t.slice(0, 1, 1)), (std::vector<double>{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace stepwell {
@@ -30,6 +31,13 @@ class Arena {
     return static_cast<T*>(allocate(static_cast<std::size_t>(count) * sizeof(T)));
   }
 
+  // Called whenever an op takes scratch, and where it has computed for long without: what it throws ends the op, whose
+  // outputs are then unfinished (Context::set_interrupt). Null: none.
+  void set_interrupt(const std::function<void()>* interrupt) { interrupt_ = interrupt; }
+  void check_interrupt() const {
+    if (interrupt_) (*interrupt_)();
+  }
+
   Mark mark() const { return {current_, blocks_.empty() ? 0 : blocks_[current_].used}; }
   void release(Mark mark);
 
@@ -43,6 +51,7 @@ class Arena {
   };
   std::vector<Block> blocks_;
   std::size_t current_ = 0;
+  const std::function<void()>* interrupt_ = nullptr;
 };
 
 // Releases what was allocated during its lifetime.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -73,6 +74,10 @@ class Context {
   Device device() const { return {}; }
   int threads() const { return executor_ ? executor_->workers() : 1; }
 
+  // `interrupt` (null: none; it must outlive its use) is called again and again while ops run, on any of the context's
+  // threads: for every task, and within long ones. What it throws ends the op and reaches its caller.
+  void set_interrupt(const std::function<void()>* interrupt);
+
   // Scratch of the calling thread, for buffers that live across parallel_for calls. Use with ArenaScope.
   Arena& scratch() { return *arenas_[0]; }
 
@@ -84,6 +89,7 @@ class Context {
       FlushToZero mode;
       Arena& scratch = *arenas_[worker + 1];
       ArenaScope scope(scratch);
+      scratch.check_interrupt();
       body(task, scratch);
     };
     if (tasks == 1 || !executor_) {

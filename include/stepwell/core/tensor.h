@@ -89,6 +89,9 @@ class Tensor {
   static Tensor from(std::span<const T> values, const Shape& shape);
   // Shares memory that `owner` keeps alive; never written through by the library.
   static Tensor wrap(void* data, const Shape& shape, DType dtype, std::shared_ptr<const void> owner);
+  // The same with strides of its own, in elements, one for each extent.
+  static Tensor wrap(void* data, const Shape& shape, std::span<const std::int64_t> strides, DType dtype,
+                     std::shared_ptr<const void> owner);
 
   bool defined() const { return storage_ != nullptr; }
   explicit operator bool() const { return defined(); }

@@ -104,6 +104,7 @@ void slstm_forward_t(const SlstmHead<T>& head, const SlstmCells<T>& state, HeadR
   const std::int64_t D = head.D;
   T* own = trace ? nullptr : scratch.allocate<T>(4 * D);
   for (std::int64_t t = 0; t < head.tokens; ++t) {
+    scratch.check_interrupt();
     T* raw = trace ? trace.row(t) : own;
     for (std::int64_t g = 0; g < 4; ++g) {
       const T *x = head.x.row(t) + g * head.gate, *bias = head.bias ? head.bias + g * head.gate : nullptr;
@@ -189,6 +190,7 @@ void slstm_adjoint_t(const SlstmHead<T>& head, const SlstmAdjoint<T>& work, Aren
     store_part<T>(fnma(part(work.grad.n), part(end.n), less), mu + d, lanes);
   });
   for (std::int64_t t = head.tokens - 1; t >= 0; --t) {
+    scratch.check_interrupt();
     const T* grad_y = work.grad_y ? work.grad_y.row(t) : nullptr;
     const SlstmCells<const T> before = t == 0 ? work.start : state_after(t - 1);
     adjoint_token<T>({work.trace.row(t), work.y.row(t), grad_y, before, raw, mu}, D, work.grad);

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Stepwell authors
+# SPDX-License-Identifier: Apache-2.0
+"""What counts as an array, and how it reaches the library: native, aligned, float32 or float64, without a copy if its
+layout allows."""
+
+import numpy as np
+
+from . import _core
+
+_CPU = 1  # DLPack's kDLCPU
+_RULE = "expected an array on the CPU (NumPy, DLPack or the buffer protocol)"
+
+
+def _type_name(value):
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _from_dlpack(value, name):
+    device = value.__dlpack_device__()
+    if int(device[0]) != _CPU:
+        raise TypeError(f"{name} is a {_type_name(value)} on device {tuple(device)}, {_RULE}")
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError) as error:
+        # NumPy knows no bfloat16, and exporters refuse what they cannot share.
+        try:
+            return _core.widened(value, name)
+        except _core.Error:
+            raise
+        except Exception:
+            raise ValueError(f"{name} is a {_type_name(value)} that cannot be shared: {error}") from error
+
+
+def _numpy_array(value, name):
+    if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError(f"{name} is a masked array, {_RULE} without a mask")
+        return value
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return _from_dlpack(value, name)
+    if isinstance(value, (list, tuple, int, float, complex, str, bytes)) or value is None:
+        raise TypeError(f"{name} is a {type(value).__name__}, {_RULE}")
+    try:
+        return np.asarray(memoryview(value))
+    except (TypeError, ValueError, BufferError):
+        raise TypeError(f"{name} is a {_type_name(value)}, {_RULE}") from None
+
+
+def _rows_without_gaps(array):
+    """Whether kernels may read the array as it lies: the last dimension contiguous, the others going forwards."""
+    if array.ndim < 3 or array.strides[-1] != array.itemsize:
+        return False
+    return all(n == 1 or (s > 0 and s % array.itemsize == 0) for n, s in zip(array.shape, array.strides))
+
+
+def float_array(value, name):
+    """`value` as float32 or float64; bfloat16 and float16 are widened to float32, exactly."""
+    array = _numpy_array(value, name)
+    dtype = array.dtype
+    if dtype.name in ("float16", "bfloat16"):
+        array = array.astype(np.float32)
+    elif dtype.kind != "f" or dtype.itemsize not in (4, 8):
+        raise TypeError(f"{name} has dtype {dtype}, expected float32, float64, bfloat16 or float16")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.flags.aligned and (array.flags.c_contiguous or _rows_without_gaps(array)):
+        return array.view(np.ndarray) if type(array) is not np.ndarray else array
+    return np.array(array, order="C", copy=True, subok=False)
+
+
+def float_arrays(values):
+    """float_array for the values of a dict that are not None; all must come out with one dtype."""
+    arrays = {name: float_array(value, name) for name, value in values.items() if value is not None}
+    first = None
+    for name, array in arrays.items():
+        first = first or name
+        if array.dtype != arrays[first].dtype:
+            raise TypeError(
+                f"{name} has dtype {array.dtype} and {first} {arrays[first].dtype}, "
+                "expected one dtype for all arrays of a call (bfloat16 and float16 count as float32)"
+            )
+    return arrays
+
+
+def integer_array(value, name):
+    """Borders of packed sequences: one dimension of integers, as int64. None stays None."""
+    if value is None:
+        return None
+    array = np.asarray(value) if isinstance(value, (list, tuple)) else _numpy_array(value, name)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise TypeError(f"{name} has dtype {array.dtype} and shape {array.shape}, expected one dimension of integers")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def mask_array(value, name):
+    """A mask of real tokens as bool. None stays None."""
+    if value is None:
+        return None
+    array = _numpy_array(value, name)
+    if array.dtype.kind not in "biu":
+        raise TypeError(f"{name} has dtype {array.dtype}, expected bool or integers 0 and 1")
+    if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{name} holds integers other than 0 and 1")
+    return np.ascontiguousarray(array, dtype=np.bool_)

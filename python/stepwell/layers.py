@@ -1,0 +1,227 @@
+# SPDX-FileCopyrightText: 2026 The Stepwell authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole layers: the mixers of the registry, under their published names for parameters, options and states.
+
+>>> layer = stepwell.layers.make("mamba", 64, d_state=16)
+>>> y, state = layer(x)                    # x [B, T, 64] → y [B, T, 64]
+>>> y1, state = layer.step(x1, state)      # x1 [B, 64]: the same code with T = 1, the same bits
+
+docs/mixers.md lists options, parameters and states.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from . import _arrays, _core
+from ._calls import _cotangents, recorder, wanted_names
+
+__all__ = ["Layer", "State", "make", "names"]
+
+
+class State(Mapping):
+    """A layer's state after a token, one per sequence; never changes. As a mapping it has the fields of the exchange
+    format of published implementations, by name, as NumPy arrays [sequences, …]."""
+
+    def __init__(self, layer, own):
+        self._layer = layer
+        self._own = own
+        self._fields = None
+
+    def _exported(self):
+        if self._fields is None:
+            self._fields = self._layer.export_state(self._own)
+        return self._fields
+
+    def __getitem__(self, name):
+        return self._exported()[name]
+
+    def __iter__(self):
+        return iter(self._layer.state_fields)
+
+    def __len__(self):
+        return len(self._layer.state_fields)
+
+    def __repr__(self):
+        return f"State({', '.join(f'{name} {list(value.shape)}' for name, value in self.items())})"
+
+
+class Layer:
+    """A token mixer: a recurrence with a state and parameters. Made by make() or by the class of its name."""
+
+    def __init__(self, name, width, *, seed=0, dtype="float32", **options):
+        self._core = _core.make_layer(name, int(width), options, int(seed), _is_wide(dtype))
+
+    @property
+    def name(self):
+        """Its row in the registry: "mamba"."""
+        return self._core.type
+
+    @property
+    def width(self):
+        """Extent of the last dimension of x and y."""
+        return self._core.width
+
+    @property
+    def dtype(self):
+        return np.dtype(np.float64 if self._core.wide else np.float32)
+
+    @property
+    def config(self):
+        """Every option, spelled out, as make() takes it."""
+        return self._core.config
+
+    @property
+    def state_fields(self):
+        """Names of the state's fields in the exchange format."""
+        return list(self._core.state_fields)
+
+    def named_parameters(self):
+        """Copies of all parameters by their published names."""
+        return self._core.named_parameters()
+
+    def set_named_parameters(self, parameters):
+        """Sets all parameters from a mapping of names to arrays, converted to the layer's dtype. Lists all faults at
+        once and changes nothing unless all is well."""
+        arrays = {name: _arrays.float_array(value, name) for name, value in parameters.items()}
+        self._core.set_named_parameters({name: np.ascontiguousarray(value) for name, value in arrays.items()})
+
+    def to(self, dtype):
+        """Converts the parameters to "float32" or "float64". → the layer."""
+        self._core.to(_is_wide(dtype))
+        return self
+
+    def prepare(self):
+        """Packs matrices for faster calls without gradients; the same bits. → the layer."""
+        self._core.prepare()
+        return self
+
+    def initial_state(self, sequences):
+        """What a call without a state starts from: zeros, unless the layer learns it."""
+        return State(self._core, self._core.initial_state(int(sequences)))
+
+    def export_state(self, state):
+        """A dict of the state's fields in the exchange format."""
+        return dict(self._own_state(state))
+
+    def import_state(self, fields):
+        """A State from a mapping of all fields of the exchange format."""
+        arrays = [np.ascontiguousarray(array) for array in self._state_arrays(fields).values()]
+        return State(self._core, self._core.import_state(arrays))
+
+    def forward(self, x, state=None, *, cu_seqlens=None, mask=None, mode="exact", parameters=None):
+        """x [B, T, width] → y [B, T, width] and the state after the last token of every sequence.
+
+        state       of an earlier call, or a mapping of fields in the exchange format; None: the initial state.
+        cu_seqlens  borders of packed sequences in a batch of 1, a state each.
+        mask        [B, T], 1 for real tokens: pads are skipped altogether and give 0.
+        mode        "exact": token by token, the same bits however the tokens come; "fast": the forms that training
+                    uses, equal up to rounding.
+        parameters  by published name, used in this call instead of the layer's own, without a copy.
+
+        With stepwell.vjp the gradients are those of x, of the state's fields (if it came as a mapping), and of the
+        parameters: {"x": …, "state": {field: …}, "parameters": {name: …}}; backward takes the gradient arriving at y
+        and a mapping of those arriving at the state's fields.
+        """
+        arrays = {"x": x}
+        own = None
+        if isinstance(state, State):
+            own = self._own_state(state)._own
+        elif state is not None:
+            arrays.update({f"state.{name}": value for name, value in self._state_arrays(state).items()})
+        for name, value in (parameters or {}).items():
+            arrays[f"param.{name}"] = value
+        arrays = _arrays.float_arrays(arrays)
+        record = recorder()
+        wanted = None
+        if record is not None:
+            names = set(arrays) | {f"param.{name}" for name in self._parameter_names()}
+            wanted = wanted_names(record, names)
+        call, last = self._core.call(arrays, own, _arrays.integer_array(cu_seqlens, "cu_seqlens"),
+                                     _arrays.mask_array(mask, "mask"), mode, wanted)
+        if record is not None:
+            record.take(self._backward(call))
+        return call.results()[0], State(self._core, last)
+
+    __call__ = forward
+
+    def step(self, x, state=None, **options):
+        """One token of every sequence: x [B, width] → y [B, width] and the state after it."""
+        y, state = self.forward(_arrays.float_array(x, "x")[:, None], state, **options)
+        return y[:, 0], state
+
+    def _parameter_names(self):
+        return self._core.parameter_names
+
+    def _own_state(self, state):
+        if not isinstance(state, State) or state._layer is not self._core:
+            raise TypeError("the state is of another layer, expected one that this layer gave")
+        return state
+
+    def _state_arrays(self, fields):
+        if not isinstance(fields, Mapping):
+            raise TypeError(f"the state is a {type(fields).__name__}, expected a State or a mapping of "
+                            f"{', '.join(self.state_fields)}")
+        if set(fields) != set(self.state_fields):
+            raise ValueError(f"the state has the fields {sorted(fields)}, expected {sorted(self.state_fields)}")
+        arrays = {name: _arrays.float_array(fields[name], name) for name in self.state_fields}
+        for name, array in arrays.items():
+            if array.dtype != self.dtype:
+                raise TypeError(f"{name} has dtype {array.dtype}, expected {self.dtype}, that of the parameters")
+        return arrays
+
+    def _backward(self, call):
+        dtype, fields = self.dtype, self.state_fields
+
+        def backward(y=None, state=None):
+            gradients = {"y": y}
+            unknown = set(state or {}) - set(fields)
+            if unknown:
+                raise ValueError(f"gradients of {sorted(unknown)}, expected fields of the state: {fields}")
+            gradients.update({f"state.{name}": value for name, value in (state or {}).items()})
+            flat = call.backward(_cotangents((), gradients, tuple(gradients), dtype))
+            nested = {}
+            for name, gradient in flat.items():
+                kind, _, rest = name.partition(".")
+                if kind == "x":
+                    nested["x"] = gradient
+                else:
+                    nested.setdefault("state" if kind == "state" else "parameters", {})[rest] = gradient
+            return nested
+
+        return backward
+
+    def __repr__(self):
+        return f"stepwell.layers.make({self.name!r}, {self.width}, dtype={str(self.dtype)!r})"
+
+
+def _is_wide(dtype):
+    name = np.dtype(dtype).name
+    if name not in ("float32", "float64"):
+        raise ValueError(f"dtype {name}, expected float32 or float64")
+    return name == "float64"
+
+
+def names():
+    """Names of all layers."""
+    return [name for name, _, _ in _core.mixers()]
+
+
+def make(name, width, *, seed=0, dtype="float32", **options):
+    """A layer of the registry by name, with its first values drawn from `seed`: the same on every machine. Unknown
+    options throw; docs/mixers.md lists them."""
+    return Layer(name, width, seed=seed, dtype=dtype, **options)
+
+
+def _class_of(name, summary, source):
+    def __init__(self, width, *, seed=0, dtype="float32", **options):
+        Layer.__init__(self, name, width, seed=seed, dtype=dtype, **options)
+
+    members = {"__init__": __init__, "__doc__": f"{summary[0].upper()}{summary[1:]} ({source}).", "__module__": __name__}
+    return type("".join(part.capitalize() for part in name.split("_")), (Layer,), members)
+
+
+for _row in _core.mixers():
+    _class = _class_of(*_row)
+    globals()[_class.__name__] = _class
+    __all__.append(_class.__name__)
