@@ -25,11 +25,13 @@ endfunction()
 
 # Highway for the *_simd.cc of a target. The scalar target of every kernel is always built beside the vector ones (X7): it
 # is Highway's baseline here.
+set(STEPWELL_LEFT_OUT "HWY_SSSE3|HWY_AVX3_DL" CACHE STRING "Highway's targets that are not compiled")
+mark_as_advanced(STEPWELL_LEFT_OUT)
 function(stepwell_use_highway name)
   find_package(hwy REQUIRED)
   target_link_libraries(${name} PRIVATE hwy::hwy)
   target_compile_definitions(${name} PRIVATE
     HWY_BROKEN_EMU128=1
     $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:HWY_BASELINE_TARGETS=HWY_SCALAR>
-    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
+    "HWY_DISABLED_TARGETS=(${STEPWELL_LEFT_OUT})")
 endfunction()

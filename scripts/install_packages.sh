@@ -6,7 +6,7 @@
 set -euo pipefail
 
 declare -A groups=(
-  [build]='g++ cmake ninja-build libhwy-dev libtbb-dev libfmt-dev libtomlplusplus-dev libcli11-dev'
+  [build]='g++ cmake ninja-build ccache libhwy-dev libtbb-dev libfmt-dev libtomlplusplus-dev libcli11-dev'
   [test]='libgtest-dev librapidcheck-dev librandom123-dev b3sum pkg-config'
   [lint]='git clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev llvm-19'
   [bench]='libopenblas0-pthread libblis4-openmp libdnnl2'

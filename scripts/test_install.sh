@@ -32,4 +32,6 @@ for library in infer stepwell; do
   "$out/uses_$library"
 done
 
-consume subdirectory -DCMAKE_BUILD_TYPE=Debug -DSTEPWELL_SOURCE_DIR="$PWD"
+# The flags of the preset, so that ccache finds what it compiled.
+launcher=$(command -v ccache || true)
+consume subdirectory -DCMAKE_BUILD_TYPE=Release -DSTEPWELL_WARNINGS_AS_ERRORS=ON ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher} -DSTEPWELL_SOURCE_DIR="$PWD"

@@ -26,9 +26,9 @@ constexpr Row kRows[] = {{Isa::Avx3, "avx3", HWY_AVX3},
                          {Isa::Sse4, "sse4", HWY_SSE4},
                          {Isa::Scalar, "scalar", HWY_SCALAR}};
 
-// What the processor can run, whatever is set at the moment.
+// What was compiled and the processor can run, whatever is set at the moment.
 std::int64_t machine_targets() {
-  static const std::int64_t targets = hwy::SupportedTargets();
+  static const std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
   return targets | HWY_SCALAR;
 }
 
