@@ -4,15 +4,16 @@
 
 stepwell.ops      numerical ops: gated delta rule, SSD, selective scan, mLSTM, sLSTM, …, with states and gradients
 stepwell.layers   whole layers under their published parameter names
+stepwell.verify   the promises measured, for the built-in layers and for your own functions
 """
 
 import os
 
-from . import _core, layers, ops
+from . import _core, layers, ops, verify
 from ._calls import vjp
 from ._core import Error
 
-__all__ = ["Error", "get_num_threads", "info", "layers", "ops", "set_num_threads", "vjp"]
+__all__ = ["Error", "get_num_threads", "info", "layers", "ops", "set_num_threads", "verify", "vjp"]
 
 
 def set_num_threads(threads: int) -> None:

@@ -68,9 +68,11 @@ def float_array(value, name):
     return np.array(array, order="C", copy=True, subok=False)
 
 
-def float_arrays(values):
-    """float_array for the values of a dict that are not None; all must come out with one dtype."""
-    arrays = {name: float_array(value, name) for name, value in values.items() if value is not None}
+def float_arrays(required, optional=None):
+    """float_array for the values of two dicts, leaving out optional ones that are None; all must come out with one
+    dtype."""
+    given = {**required, **{name: value for name, value in (optional or {}).items() if value is not None}}
+    arrays = {name: float_array(value, name) for name, value in given.items()}
     first = None
     for name, array in arrays.items():
         first = first or name

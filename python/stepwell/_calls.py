@@ -38,9 +38,10 @@ def wanted_names(recorder, names):
     return set(recorder.wanted)
 
 
-def call_op(op, arrays, results, options=None, cu_seqlens=None):
-    """Runs an op of the library on the arrays that are not None. → its results in order, a single one by itself."""
-    arrays = _arrays.float_arrays(arrays)
+def call_op(op, required, results, optional=None, options=None, cu_seqlens=None):
+    """Runs an op of the library on these arrays, optional ones only where they are not None. → its results in order, a
+    single one by itself."""
+    arrays = _arrays.float_arrays(required, optional)
     options = {name: value for name, value in (options or {}).items() if value is not None}
     record = recorder()
     wanted = wanted_names(record, arrays)
@@ -72,7 +73,7 @@ def _cotangents(gradients, named, results, dtype):
     return arrays
 
 
-def vjp(function, *args, wrt=None, **kwargs):
+def vjp(function, /, *args, wrt=None, **kwargs):
     """Calls an op or a layer and keeps what its gradients need.
 
     Returns (results, backward): the results of function(*args, **kwargs), the same bits, and a function that takes the

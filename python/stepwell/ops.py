@@ -49,11 +49,12 @@ def gated_delta(q, k, v, g=None, b=None, w=None, *, beta=None, scale=None, l2nor
     → o [B, T, HV, V], final_state [N, HV, K, V].
     Source: Gated DeltaNet-2, arXiv:2605.22791.
     """
-    arrays = dict(q=q, k=k, v=v, g=g, b=b, w=w, beta=beta, A_log=A_log, dt_bias=dt_bias, initial_state=initial_state)
+    arrays = dict(q=q, k=k, v=v)
+    optional = dict(g=g, b=b, w=w, beta=beta, A_log=A_log, dt_bias=dt_bias, initial_state=initial_state)
     options = dict(scale=scale, l2norm=l2norm, gate=gate, lower_bound=lower_bound, form=form, chunk=chunk)
     if beta is not None and (b is not None or w is not None):
         raise TypeError("beta beside b or w, expected beta alone: it stands for both")
-    return call_op("gated_delta", arrays, ("o", "final_state"), options, cu_seqlens)
+    return call_op("gated_delta", arrays, ("o", "final_state"), optional, options, cu_seqlens)
 
 
 def gated_delta_net2(q, k, v, g, b, w, **options):
@@ -122,9 +123,10 @@ def ssd(x, dt, A, B, C, D=None, z=None, dt_bias=None, *, softplus=True, dt_limit
     → y [B, T, H, P], final_state [N, H, P, N].
     Source: arXiv:2405.21060.
     """
-    arrays = dict(x=x, dt=dt, A=A, B=B, C=C, D=D, z=z, dt_bias=dt_bias, initial_state=initial_state)
+    arrays = dict(x=x, dt=dt, A=A, B=B, C=C)
+    optional = dict(D=D, z=z, dt_bias=dt_bias, initial_state=initial_state)
     options = dict(softplus=softplus, dt_limit=dt_limit, form=form, chunk=chunk)
-    return call_op("ssd", arrays, ("y", "final_state"), options, cu_seqlens)
+    return call_op("ssd", arrays, ("y", "final_state"), optional, options, cu_seqlens)
 
 
 def mlstm(q, k, v, i, f, *, initial_state=None, scale=None, input_gate="exp", normalise=True, eps=1e-6,
@@ -143,9 +145,9 @@ def mlstm(q, k, v, i, f, *, initial_state=None, scale=None, input_gate="exp", no
     Source: arXiv:2405.04517, §2.3.
     """
     C, n, m = initial_state if initial_state is not None else (None, None, None)
-    arrays = dict(q=q, k=k, v=v, i=i, f=f, C=C, n=n, m=m)
+    arrays = dict(q=q, k=k, v=v, i=i, f=f)
     options = dict(scale=scale, input_gate=input_gate, normalise=normalise, eps=eps, form=form, chunk=chunk)
-    h, C, n, m = call_op("mlstm", arrays, ("h", "C", "n", "m"), options, cu_seqlens)
+    h, C, n, m = call_op("mlstm", arrays, ("h", "C", "n", "m"), dict(C=C, n=n, m=m), options, cu_seqlens)
     return h, (C, n, m)
 
 
@@ -161,8 +163,8 @@ def slstm(x, R, bias=None, *, initial_state=None, cu_seqlens=None):
     → y [B, T, H·D], final_state [N, 4, H·D].
     Source: arXiv:2405.04517, §2.2.
     """
-    arrays = dict(x=x, R=R, bias=bias, initial_state=initial_state)
-    return call_op("slstm", arrays, ("y", "final_state"), None, cu_seqlens)
+    optional = dict(bias=bias, initial_state=initial_state)
+    return call_op("slstm", dict(x=x, R=R), ("y", "final_state"), optional, cu_seqlens=cu_seqlens)
 
 
 def selective_scan(u, dt, A, B, C, D=None, z=None, dt_bias=None, *, softplus=True, discretisation="euler",
@@ -178,9 +180,10 @@ def selective_scan(u, dt, A, B, C, D=None, z=None, dt_bias=None, *, softplus=Tru
     → y [B, T, D], final_state [N, D, N].
     Source: arXiv:2312.00752, algorithm 2.
     """
-    arrays = dict(u=u, dt=dt, A=A, B=B, C=C, D=D, z=z, dt_bias=dt_bias, initial_state=initial_state)
+    arrays = dict(u=u, dt=dt, A=A, B=B, C=C)
+    optional = dict(D=D, z=z, dt_bias=dt_bias, initial_state=initial_state)
     options = dict(softplus=softplus, discretisation=discretisation)
-    return call_op("selective_scan", arrays, ("y", "final_state"), options, cu_seqlens)
+    return call_op("selective_scan", arrays, ("y", "final_state"), optional, options, cu_seqlens)
 
 
 def short_conv(x, weight, bias=None, *, activation="silu", initial_state=None, cu_seqlens=None):
@@ -194,8 +197,8 @@ def short_conv(x, weight, bias=None, *, activation="silu", initial_state=None, c
     → y [B, T, D], final_state [N, D, K].
     Source: arXiv:2312.00752, §3.4.
     """
-    arrays = dict(x=x, weight=weight, bias=bias, initial_state=initial_state)
-    return call_op("short_conv", arrays, ("y", "final_state"), dict(activation=activation), cu_seqlens)
+    arrays, optional = dict(x=x, weight=weight), dict(bias=bias, initial_state=initial_state)
+    return call_op("short_conv", arrays, ("y", "final_state"), optional, dict(activation=activation), cu_seqlens)
 
 
 def matmul(a, b, *, product="AB"):
@@ -203,17 +206,17 @@ def matmul(a, b, *, product="AB"):
 
     One row alone and the same row among thousands have the same bits.
     """
-    return call_op("matmul", dict(a=a, b=b), ("c",), dict(product=product))
+    return call_op("matmul", dict(a=a, b=b), ("c",), options=dict(product=product))
 
 
 def linear(x, weight, bias=None):
     """x [..., in], weight [out, in], bias [out] → [..., out]."""
-    return call_op("linear", dict(x=x, weight=weight, bias=bias), ("y",))
+    return call_op("linear", dict(x=x, weight=weight), ("y",), dict(bias=bias))
 
 
 def headwise_linear(x, weight, bias=None):
     """A linear layer of G blocks along the diagonal: x [..., G·in], weight [G, out, in], bias [G·out] → [..., G·out]."""
-    return call_op("headwise_linear", dict(x=x, weight=weight, bias=bias), ("y",))
+    return call_op("headwise_linear", dict(x=x, weight=weight), ("y",), dict(bias=bias))
 
 
 def rms_norm(x, weight=None, z=None, *, eps=1e-5, group=0, gate="before", activation="silu"):
@@ -223,7 +226,7 @@ def rms_norm(x, weight=None, z=None, *, eps=1e-5, group=0, gate="before", activa
     "after": rms_norm(x) · a(z). Source: arXiv:1910.07467.
     """
     options = dict(eps=eps, group=group, gate=gate, activation=activation)
-    return call_op("rms_norm", dict(x=x, weight=weight, z=z), ("y",), options)
+    return call_op("rms_norm", dict(x=x), ("y",), dict(weight=weight, z=z), options)
 
 
 def layer_norm(x, weight=None, bias=None, *, eps=1e-5, group=0, one_plus_weight=False):
@@ -232,7 +235,7 @@ def layer_norm(x, weight=None, bias=None, *, eps=1e-5, group=0, one_plus_weight=
     x [..., width]; weight, bias [width]; one_plus_weight: scaled by 1 + weight. Source: arXiv:1607.06450.
     """
     options = dict(eps=eps, group=group, one_plus_weight=one_plus_weight)
-    return call_op("layer_norm", dict(x=x, weight=weight, bias=bias), ("y",), options)
+    return call_op("layer_norm", dict(x=x), ("y",), dict(weight=weight, bias=bias), options)
 
 
 def softmax(x):
@@ -244,7 +247,7 @@ def elementwise(x, function):
     """One of the library's functions of one number, the same bits on every instruction set with FMA: "exp", "tanh",
     "sigmoid", "log_sigmoid", "silu", "softplus" (x above 20), "relu", "elu_plus_one", "gelu", "gelu_tanh",
     "decay_rate" (−exp(x))."""
-    return call_op("elementwise", dict(x=x), ("y",), dict(function=function))
+    return call_op("elementwise", dict(x=x), ("y",), options=dict(function=function))
 
 
 def verify_gated_delta(q, k, v, g=None, b=None, w=None, *, beta=None, scale=None, l2norm=False, gate="given",
@@ -254,8 +257,8 @@ def verify_gated_delta(q, k, v, g=None, b=None, w=None, *, beta=None, scale=None
     Arguments as for gated_delta; `chunk` ≥ 1 is the chunk of the chunked form. → a list of dicts, one per form and
     result: form, output, largest (|Δ|), scale (largest expected), relative, worst (the index), got and expected there.
     """
-    arrays = _arrays.float_arrays(dict(q=q, k=k, v=v, g=g, b=b, w=w, beta=beta, A_log=A_log, dt_bias=dt_bias,
-                                       initial_state=initial_state))
+    optional = dict(g=g, b=b, w=w, beta=beta, A_log=A_log, dt_bias=dt_bias, initial_state=initial_state)
+    arrays = _arrays.float_arrays(dict(q=q, k=k, v=v), optional)
     options = dict(scale=scale, l2norm=l2norm, gate=gate, lower_bound=lower_bound, chunk=chunk)
     options = {name: value for name, value in options.items() if value is not None}
     return _core.verify_gated_delta(arrays, options, _arrays.integer_array(cu_seqlens, "cu_seqlens"))
