@@ -134,6 +134,7 @@ Variable clamp(Context& ctx, const Variable& x, double low, double high) {
 }
 
 Variable exp(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Exp, "exp", x); }
+Variable log(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Log, "log", x); }
 Variable decay_rate(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::DecayRate, "decay_rate", x); }
 Variable tanh(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Tanh, "tanh", x); }
 Variable sigmoid(Context& ctx, const Variable& x) { return unary(ctx, ops::Unary::Sigmoid, "sigmoid", x); }

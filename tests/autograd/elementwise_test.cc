@@ -56,6 +56,8 @@ TEST(Elementwise, UnaryFunctionsHaveTheGradientsOfTheirDefinitions) {
         },
         {{"x", random_tensor({3, 5}, 1)}});
   }
+  expect_gradients([](Context& ctx, const Variables& v) { return Variables{log(ctx, v[0])}; },
+                   {{"x", random_tensor({3, 5}, 1, 0.1, 4)}});
   expect_gradients([](Context& ctx, const Variables& v) { return Variables{clamp(ctx, v[0], -0.5, 0.25)}; },
                    {{"x", random_tensor({3, 5}, 1)}});
   for (const double factor : {0.0, -1.0, 2.5}) {

@@ -14,6 +14,7 @@
 #include "stepwell/ops/matmul.h"
 #include "stepwell/ops/mlstm.h"
 #include "stepwell/ops/norm.h"
+#include "stepwell/ops/pooled_attention.h"
 #include "stepwell/ops/selective_scan.h"
 #include "stepwell/ops/short_conv.h"
 
@@ -38,6 +39,7 @@ Variable mul(Context& ctx, const Variable& a, const Variable& b);
 Variable scale(Context& ctx, const Variable& x, double factor);
 
 Variable exp(Context& ctx, const Variable& x);
+Variable log(Context& ctx, const Variable& x);
 // −exp(x), but at least −(largest finite number): A of A_log, so that neither a step of 0 times A nor a gradient of 0
 // times A is ever NaN.
 Variable decay_rate(Context& ctx, const Variable& x);
@@ -153,5 +155,16 @@ std::pair<Variable, MlstmVariables> mlstm(Context& ctx, const MlstmArguments& in
 // or undefined → {y [L, H·D], last state}.
 std::pair<Variable, Variable> slstm(Context& ctx, const Variable& x, const Variable& R, const Variable& bias,
                                     Variable state, const Segments& segments);
+
+// Attention inside windows of rows, pooled to one row each (ops/pooled_attention.h), shapes as there. The tables by age
+// and the weight may be undefined; windows in order of their first rows. → z [windows, m].
+struct PooledAttentionArguments {
+  Variable e, q, k, v;
+  Tensor age_e;
+  Variable age_q, age_k, age_v;
+  Tensor weight;
+  std::int64_t heads = 1;
+};
+Variable pooled_attention(Context& ctx, const PooledAttentionArguments& in, std::span<const ops::RowWindow> windows);
 
 }  // namespace stepwell
