@@ -41,7 +41,8 @@ void pooled_attention(Context& ctx, const PooledAttentionInputs& in, std::span<c
 // Gradients for grad_z [windows, m]; outputs are overwritten, all of them needed but age_*, which go with the inputs
 // (age_e has none). Windows must be in order of their first rows.
 // Cost    four times the forward pass.
-// Order   gradients of a row are added window by window; those by age in at most 16 parts cut by the windows alone (X3).
+// Order   gradients of a row are added window by window, those by age in at most 16 parts cut by the windows alone
+//         (X3).
 struct PooledAttentionGradients {
   Tensor e, q, k, v;           // [L, m]
   Tensor age_q, age_k, age_v;  // [A, m]
