@@ -92,6 +92,9 @@ void Options::number(const std::string& names, double& target, double low, doubl
 void Options::argument(const std::string& name, std::string& target, bool required, const std::string& help) {
   app_.add_option(name, target, help)->type_name("")->required(required);
 }
+void Options::arguments(const std::string& name, std::vector<std::string>& target, const std::string& help) {
+  app_.add_option(name, target, help)->type_name("")->required();
+}
 void Options::threads(int& target) {
   app_.add_option("--threads", target, "Threads to compute on; 0, the default: one per processor")
       ->type_name("N")

@@ -36,8 +36,9 @@ class Options {
   void integer(const std::string& names, std::int64_t& target, std::int64_t low, std::int64_t high,
                const std::string& help);
   void number(const std::string& names, double& target, double low, double high, const std::string& help);
-  // Arguments without a name.
+  // Arguments without a name: one, or one or more.
   void argument(const std::string& name, std::string& target, bool required, const std::string& help);
+  void arguments(const std::string& name, std::vector<std::string>& target, const std::string& help);
 
   // Options that several commands have.
   void threads(int& target);  // --threads: 0 = all processors
@@ -64,6 +65,7 @@ Action declare_inspect(Options& options);
 Action declare_verify(Options& options);
 Action declare_equivalence(Options& options);
 Action declare_bench(Options& options);
+Action declare_report(Options& options);
 Action declare_info(Options& options);
 
 }  // namespace stepwell::cli

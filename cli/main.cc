@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
       {"equivalence", "Compare the forms of the mLSTM, tensor by tensor; exit 1 beyond the bounds",
        declare_equivalence},
       {"bench", "Measure speeds beside this machine's limits", declare_bench},
+      {"report", "Write one HTML page about a run, or a comparison of several", declare_report},
       {"info", "Show version, instruction set, threads and build options", declare_info},
   };
   return run_command_line(kCommands, argc, argv);

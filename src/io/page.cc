@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/io/page.h"
 
+#include <algorithm>
+
 #include "io/markup.h"
 
 namespace stepwell::io {
@@ -49,7 +51,9 @@ void HtmlPage::table(const std::vector<std::string>& titles, const std::vector<s
     body_ += "</tr>\n";
   };
   body_ += "<div class=\"wide\"><table>\n";
-  row(titles, "th", true);
+  if (std::ranges::any_of(titles, [](const std::string& title) { return !title.empty() && title != ">"; })) {
+    row(titles, "th", true);
+  }
   for (const auto& cells : rows) row(cells, "td", false);
   body_ += "</table></div>\n";
 }

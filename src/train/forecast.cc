@@ -59,6 +59,7 @@ Forecast forecast(Context& ctx, const models::Model& model, std::span<const doub
       prediction = in_units(next.data<float>()[t - begin]);
       if (t + 1 < first || t + 1 >= count) continue;
       const double here = values[static_cast<std::size_t>(t)], after = values[static_cast<std::size_t>(t + 1)];
+      result.predicted.push_back(prediction);
       result.mse += square(prediction - after);
       result.persistence += square(here - after);
     }

@@ -14,6 +14,7 @@
 #include "stepwell/models/causal_lm.h"
 
 #include "tests/cli/run_stepwell.h"
+#include "tests/io/well_formed.h"
 #include "tests/train/scratch_folder.h"
 #include "tests/train/small_run.h"
 
@@ -234,6 +235,39 @@ TEST(Cli, TrainsOnATaskByName) {
   EXPECT_PRED2(contains, run_stepwell({"train", "--help"}).out, "needle_distractors");
   expect_usage_error({"train", "--task", "neddle"}, "did you mean needle?");
   expect_usage_error({"train", "--task", "copy", "--set", "data.task_options.widht=3"}, "did you mean width?");
+}
+
+TEST(Cli, ReportsRuns) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  ASSERT_EQ(run_stepwell(tiny(scratch, "text-run")).status, 0);
+  for (const char* run : {"a&b", "c"}) {
+    const CommandResult trained =
+        run_stepwell({"train", "--task", "regimes", "--out", scratch.path(run), "--set", "train.steps=6", "--set",
+                      "train.length=12", "--set", "model.width=8", "--set", "data.held_out=5", "--set",
+                      "train.evaluate_every=2", "--set", std::string("train.seed=") + (run[0] == 'c' ? "2" : "1")});
+    ASSERT_EQ(trained.status, 0) << trained.err;
+  }
+  const CommandResult one = run_stepwell({"report", scratch.path("a&b")});
+  EXPECT_EQ(one.out, scratch.path("a&b/report.html") + "\n") << one.err;
+  const std::string page = io::read_file(scratch.path("a&b/report.html"), 1 << 24);
+  EXPECT_EQ(io::WellFormed(page).fault(), "");
+  for (const char* part : {"Training run a&amp;b", "task regimes", "bayes filter", "Training loss", "Gradient norm",
+                           "Prediction", "task_options"}) {
+    EXPECT_PRED2(contains, page, part);
+  }
+  const std::string out = scratch.path("both.html");
+  const CommandResult both = run_stepwell({"report", scratch.path("a&b"), scratch.path("c"), "--out", out});
+  EXPECT_EQ(both.out, out + "\n") << both.err;
+  const std::string comparison = io::read_file(out, 1 << 24);
+  EXPECT_EQ(io::WellFormed(comparison).fault(), "");
+  for (const char* part : {"Comparison of 2", "train.seed", ">a&amp;b<", ">c<"})
+    EXPECT_PRED2(contains, comparison, part);
+  EXPECT_EQ(comparison.find("train.lr"), std::string::npos) << "does not differ";
+  EXPECT_EQ(run_stepwell({"report", scratch.path("text-run"), scratch.path("c"), "--out", out}).status, 0);
+  EXPECT_EQ(run_stepwell({"report", scratch.path("text-run")}).status, 0);
+  expect_failure({"report", scratch.path("none")}, "holds no run");
+  expect_usage_error({"report"}, "runs is required");
 }
 
 TEST(Cli, ASavedStreamContinuesWithTheSameBytes) {

@@ -38,11 +38,15 @@ TEST(Forecast, IsWhatAStreamPredicts) {
   float next = 0;
   double squares = 0;
   for (std::size_t t = 0; t < values.size(); ++t) {
-    if (t >= 1000) squares += std::pow(next - values[t], 2);
+    if (t >= 1000) {
+      squares += std::pow(next - values[t], 2);
+      EXPECT_NEAR(f.predicted.at(t - 1000), next, 1e-4);
+    }
     const auto value = static_cast<float>(values[t]);
     ASSERT_TRUE(stream.step(std::span(&value, 1), std::span(&next, 1)));
   }
   EXPECT_EQ(f.values, 100);
+  EXPECT_EQ(f.predicted.size(), 100u);
   EXPECT_NEAR(f.mse, squares / 100, 1e-4 * f.mse);
   ASSERT_EQ(f.next.size(), 5u);
   for (const double predicted : f.next) {

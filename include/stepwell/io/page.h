@@ -16,7 +16,8 @@ class HtmlPage {
 
   void heading(std::string_view text);
   void paragraph(std::string_view text);
-  // Columns whose title starts with '>' hold numbers and are aligned to the right (the sign is not shown).
+  // Columns whose title starts with '>' hold numbers and are aligned to the right (the sign is not shown). No head
+  // if every title is empty.
   void table(const std::vector<std::string>& titles, const std::vector<std::vector<std::string>>& rows);
   // An SVG as to_svg makes it, trusted; the caption says what to see in it.
   void chart(std::string_view svg, std::string_view caption = {});

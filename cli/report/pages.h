@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The Stepwell authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "stepwell/io/page.h"
+
+#include "cli/report/run_record.h"
+
+namespace stepwell::cli {
+
+// The page of one training run, and of several side by side.
+io::HtmlPage run_page(const RunRecord& run);
+io::HtmlPage comparison_page(std::span<const RunRecord> runs);
+
+}  // namespace stepwell::cli
