@@ -21,7 +21,7 @@ def failures(folder, runners):
     assert ran and all(row["compared"] for row in ran)
     for row in report.rows:
         assert row["outcome"] != "NOT RUN" or row["reason"].split()[-1] in MODELS, row
-    return "\n".join(f"{row['subject']}: {row['reason']}" for row in report.failures())
+    return "\n".join(f"{row['subject']}: {row['figure']} {row['reason']}" for row in report.failures())
 
 
 @pytest.mark.parametrize("folder", ["gated-delta", "mamba", "xlstm"])

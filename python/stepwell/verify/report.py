@@ -60,27 +60,30 @@ class Tally:
         self.subject = subject
         self.promise = promise
         self.compared = 0
+        self.failed = False
         self.worst = 0.0
         self.figure = ""
         self.reason = ""
 
     def fail(self, why):
+        """Something is wrong that no figure says; the first such thing is kept."""
+        self.failed = True
         self.reason = self.reason or why
 
     def bounded(self, difference, bound, scale, count, what):
         """`difference` (of values up to `scale`) must be at most `bound`."""
         self.compared += count
         share = difference / bound if bound > 0 else (0.0 if difference == 0 else float("inf"))
-        if not share <= 1:
-            self.fail(f"{what}: |Δ| {difference:.3g} of {scale:.3g}, bound {bound:.3g}")
+        self.failed = self.failed or not share <= 1
         if not self.figure or not share <= self.worst:
             self.worst = share
             self.figure = f"{difference:.2g} of {scale:.2g}, bound {bound:.2g}, in {what}"
 
     def row(self, not_run="nothing to compare"):
-        outcome = "FAIL" if self.reason else "PASS" if self.compared else "NOT RUN"
-        return dict(subject=self.subject, promise=self.promise, outcome=outcome, figure=self.figure,
-                    reason=self.reason or ("" if self.compared else not_run), compared=self.compared)
+        outcome = "FAIL" if self.failed else "PASS" if self.compared else "NOT RUN"
+        reason = not_run if outcome == "NOT RUN" else self.reason
+        return dict(subject=self.subject, promise=self.promise, outcome=outcome, figure=self.figure, reason=reason,
+                    compared=self.compared)
 
 
 def layers(layer=None, *, cases=(), out=print):

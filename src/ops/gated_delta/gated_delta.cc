@@ -48,6 +48,7 @@ class RecurrentForm {
     work.o = {o_ ? o_.row(first) + j * o_.stride[1] : nullptr, o_.stride[0]};
     T largest = 0;
     for (work.first = 0; work.first < tokens; work.first += kDeltaTile) {
+      scratch.check_interrupt();
       const std::int64_t checkpoint = work.first / kCheckpointTokens;
       if (options_.checkpoints && work.first % kCheckpointTokens == 0) {
         T* kept = options_.checkpoints.row(checkpoint_row(segments_, HV, s, checkpoint, j));
