@@ -51,6 +51,16 @@ report "$pages" 'pages that the code refers to and that are not here'
 shown=$(sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d;$d' | diff - <(tail -n +3 examples/surprise/main.cc) || true)
 report "$shown" 'the program in README.md is not examples/surprise/main.cc'
 
+foreign=$(sed -n '/^```cpp$/,/^```$/p' docs/memory-training.md | grep -v '^```' |
+  grep -vFx -f examples/own_memory/main.cc || true)
+report "$foreign" 'lines of code in docs/memory-training.md that are not in examples/own_memory/main.cc'
+
+unknown=$(grep -oE '`[A-Z][A-Za-z0-9]+\.[A-Z][A-Za-z0-9_]+`' docs/capabilities.md | tr -d '`' | sort -u |
+  while IFS=. read -r suite test; do
+    git grep --untracked -qE "TEST(_P|_F)?\($suite, $test\)" -- tests || echo "$suite.$test"
+  done)
+report "$unknown" 'tests that docs/capabilities.md names and that are not there'
+
 report "$(files | grep -E '(^|/|_)(utils?|helpers?|misc|common)(\.|/|_)' || true)" 'names that say nothing'
 report "$(for file in $(files '*.h'); do
   case $file in *-inl.h) continue ;; esac # included once per instruction set
