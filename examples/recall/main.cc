@@ -3,10 +3,11 @@
 
 // Associative recall with every registered mixer at equal state size: which memories of a fixed size can say, of many
 // keys, which value stood behind each? Trains a two-layer model per mixer on generated data, tests it on sequences
-// none of them saw, and prints accuracies as a table with bars. Exit status 1 if the mark is missed: some delta-rule
+// none of them saw, and prints accuracies as a table with bars; --svg draws them as a chart. Exit status 1 if the mark is missed: some delta-rule
 // mixer recalls at least 99 % where no additive memory does.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -16,6 +17,8 @@
 
 #include "stepwell/autograd/functions.h"
 #include "stepwell/core/context.h"
+#include "stepwell/io/chart.h"
+#include "stepwell/io/file.h"
 #include "stepwell/io/json.h"
 #include "stepwell/layers/registry.h"
 #include "stepwell/models/causal_lm.h"
@@ -128,8 +131,7 @@ std::string bar(double part) {
   return text;
 }
 
-bool report(std::vector<Result> results) {
-  std::sort(results.begin(), results.end(), [](auto& a, auto& b) { return a.accuracy > b.accuracy; });
+bool report(const std::vector<Result>& results) {
   std::printf("%-24s %-11s %8s %9s %9s\n", "mixer", "memory", "numbers", "seconds", "accuracy");
   double delta = 0, additive = 0;
   for (const Result& r : results) {
@@ -144,14 +146,32 @@ bool report(std::vector<Result> results) {
   return passed;
 }
 
+void draw(const std::vector<Result>& results, std::int64_t steps, const std::string& file) {
+  io::BarChart chart;
+  chart.title =
+      "Values recalled of " + std::to_string(kTask.pairs) + " keys, after " + std::to_string(steps) + " steps";
+  chart.value = {.title = "% of held-out questions", .high = 100.0};
+  for (const Result& r : results) {
+    const std::string name = std::string(r.contestant->mixer) + ", " + name_of(r.contestant->family);
+    chart.groups.push_back({.name = name, .values = {std::round(1000 * r.accuracy) / 10}});
+  }
+  io::write_file(file, io::to_svg(chart));
+}
+
 }  // namespace
 
-// recall [STEPS [MIXER [RATE]]]
+// recall [STEPS [MIXER [RATE]]] [--svg FILE]
 int main(int argc, char** argv) {
   try {
-    const std::int64_t steps = argc > 1 ? std::stoll(argv[1]) : 1500;
-    const std::string only = argc > 2 ? argv[2] : "";
-    const double rate = argc > 3 ? std::stod(argv[3]) : 4e-3;
+    std::vector<std::string> words(argv + 1, argv + argc);
+    std::string svg;
+    if (words.size() >= 2 && words[words.size() - 2] == "--svg") {
+      svg = words.back();
+      words.resize(words.size() - 2);
+    }
+    const std::int64_t steps = !words.empty() ? std::stoll(words[0]) : 1500;
+    const std::string only = words.size() > 1 ? words[1] : "";
+    const double rate = words.size() > 2 ? std::stod(words[2]) : 4e-3;
     Context ctx = Context::parallel();
     std::printf("Associative recall: %ld pairs of %ld keys and %ld values, then every key asked once; %ld layers of\n",
                 kTask.pairs, kTask.keys, kTask.values, kLayers);
@@ -165,7 +185,9 @@ int main(int argc, char** argv) {
       if (!known || (!only.empty() && only != contestant.mixer)) continue;
       results.push_back(compete(ctx, contestant, steps, rate));
     }
+    std::sort(results.begin(), results.end(), [](auto& a, auto& b) { return a.accuracy > b.accuracy; });
     const bool passed = report(results);
+    if (!svg.empty()) draw(results, steps, svg);
     return passed || !only.empty() ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "recall: %s\n", error.what());
