@@ -13,6 +13,7 @@
 #include "stepwell/ops/elementwise.h"
 
 #include "layers/initial_values.h"
+#include "memory/named_tensors.h"
 
 namespace stepwell::memory {
 
@@ -53,10 +54,6 @@ double largest_singular_value(const double* j, std::int64_t n) {
     }
   }
   return norm;
-}
-
-void add_prefixed(std::string_view prefix, const layers::NamedTensors& from, layers::NamedTensors& to) {
-  for (const auto& [name, tensor] : from) to.emplace_back(std::string(prefix) + name, tensor);
 }
 
 }  // namespace
@@ -139,8 +136,8 @@ UpdateReport MemoryUpdater::train_step_memory(Context& ctx, const Transitions& e
 
 layers::NamedTensors MemoryUpdater::optimizer_state() const {
   layers::NamedTensors state;
-  add_prefixed(kCloning, cloning_.state(), state);
-  add_prefixed(kCorrection, correction_.state(), state);
+  add_under(kCloning, cloning_.state(), state);
+  add_under(kCorrection, correction_.state(), state);
   return state;
 }
 
