@@ -5,6 +5,7 @@ what was written for arrays runs through torch."""
 
 import importlib.util
 import inspect
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,8 +16,9 @@ import stepwell.torch
 
 def _over_tensors():
     """op_calls once more, with the functions on tensors in place of those on arrays."""
-    spec = importlib.util.find_spec("op_calls")
-    module = importlib.util.module_from_spec(spec)
+    path = importlib.util.find_spec("op_calls").origin
+    spec = importlib.util.spec_from_file_location("op_calls_on_tensors", path)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.ops = stepwell.torch.ops
     return module

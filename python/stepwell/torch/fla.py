@@ -20,6 +20,7 @@ import warnings
 import torch
 
 from . import ops
+from ._function import widest
 
 __all__ = [
     "chunk_delta_rule", "chunk_gated_delta_rule", "chunk_gdn2", "chunk_gla", "chunk_kda", "chunk_simple_gla",
@@ -78,6 +79,11 @@ def _recurrent(function, **given):
     return _Call(function, "recurrent", **given)
 
 
+def _widened(gate):
+    """Gates are computed in at least 32 bits."""
+    return gate.to(widest((gate,)))
+
+
 def _per_head(name, gate, v):
     if gate.dim() != 3:
         raise NotImplementedError(f"{name} is {list(gate.shape)}, expected one per token and head, "
@@ -95,8 +101,7 @@ def _beta_of(beta, v, use_beta_sigmoid, allow_neg_eigval):
         return v.new_ones(v.shape[:3])
     beta = _per_head("beta", beta, v)
     if use_beta_sigmoid:
-        wide = torch.float64 if beta.dtype == torch.float64 else torch.float32
-        beta = torch.sigmoid(beta.to(wide)) * (2 if allow_neg_eigval else 1)
+        beta = torch.sigmoid(_widened(beta)) * (2 if allow_neg_eigval else 1)
     return beta
 
 
@@ -156,7 +161,7 @@ def fused_recurrent_gated_delta_rule(q, k, v, g=None, gk=None, gv=None, beta=Non
     if gk is not None:
         if use_gate_in_kernel:
             raise NotImplementedError("gk with use_gate_in_kernel")
-        gate = dict(g=gk if g is None else gk + g.unsqueeze(-1))
+        gate = dict(g=gk if g is None else _widened(gk) + _widened(g).unsqueeze(-1))
     beta = _beta_of(beta, v, use_beta_sigmoid_in_kernel, allow_neg_eigval)
     return call.run(q, k, v, beta=beta, scale=scale, l2norm=use_qk_l2norm_in_kernel, initial_state=initial_state,
                     output_final_state=output_final_state, cu_seqlens=cu_seqlens, **gate)
