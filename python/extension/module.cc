@@ -87,6 +87,8 @@ nb::dict info() {
 
 NB_MODULE(_core, m) {
   using namespace stepwell::python;  // NOLINT: the names of this module
+  // torch's graph may hold calls until after the interpreter has gone.
+  nb::set_leak_warnings(false);
   nb::exception<stepwell::Error>(m, "Error", PyExc_ValueError);
   nb::class_<Call>(m, "Call").def("results", &Call::results).def("backward", &Call::backward);
   m.def("call", &call_op, nb::arg("op"), nb::arg("arrays"), nb::arg("options"), nb::arg("cu_seqlens").none(),
