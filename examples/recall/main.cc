@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Associative recall with every registered mixer at equal state size: which memories of a fixed size can say, of many
-// keys, which value stood behind each? Trains a two-layer model per mixer on generated data, tests it on sequences
-// none of them saw, and prints accuracies as a table with bars; --svg draws them as a chart. Exit status 1 if the mark is missed: some delta-rule
-// mixer recalls at least 99 % where no additive memory does.
+// keys, which value stood behind each? Trains a two-layer model per mixer on generated data, tests it on sequences none
+// of them saw, and prints accuracies as a table with bars; --svg draws them as a chart. Exit status 1 if the mark is
+// missed: some delta-rule mixer recalls at least 99 % where no additive memory does.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
