@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "stepwell/core/error.h"
 #include "stepwell/io/file.h"
 
 #include "cli/command.h"
@@ -19,12 +21,30 @@ struct ReportArguments {
   std::string out;
 };
 
+template <class Record>
+std::vector<Record> read_all(const std::vector<std::string>& paths, Record (*read)(const std::string&)) {
+  std::vector<Record> records;
+  for (const std::string& path : paths) records.push_back(read(path));
+  return records;
+}
+
+io::HtmlPage page_of(const std::vector<std::string>& paths) {
+  const auto distillations = std::ranges::count_if(paths, is_distillation);
+  if (distillations == 0) {
+    const std::vector<RunRecord> runs = read_all(paths, read_run);
+    return runs.size() == 1 ? run_page(runs[0]) : comparison_page(runs);
+  }
+  if (distillations != std::ssize(paths)) {
+    fail(ErrorCode::Config, "report", "runs of train and of distill, expected one kind: there is little to compare");
+  }
+  const std::vector<DistillRecord> runs = read_all(paths, read_distillation);
+  return runs.size() == 1 ? distill_page(runs[0]) : distill_comparison_page(runs);
+}
+
 int report_command(const ReportArguments& a) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : a.runs) runs.push_back(read_run(path));
-  const io::HtmlPage page = runs.size() == 1 ? run_page(runs[0]) : comparison_page(runs);
+  const io::HtmlPage page = page_of(a.runs);
   std::string out = a.out;
-  if (out.empty()) out = runs.size() == 1 ? io::join_path(a.runs[0], "report.html") : "report.html";
+  if (out.empty()) out = a.runs.size() == 1 ? io::join_path(a.runs[0], "report.html") : "report.html";
   io::write_file(out, page.html());
   std::printf("%s\n", out.c_str());
   return kSuccess;

@@ -2,17 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "stepwell/io/chart.h"
-#include "stepwell/io/json.h"
 
 #include "cli/progress.h"
 #include "cli/report/pages.h"
+#include "cli/report/recipe_differences.h"
 #include "cli/report/series.h"
 #include "cli/table.h"
 
@@ -23,42 +21,6 @@ namespace {
 using io::Line;
 using io::LineChart;
 using io::number_text;
-
-// Every value of a recipe by its dotted name.
-void flatten(const Config& value, const std::string& name, std::map<std::string, std::string>& out) {
-  if (!value.is_object()) {
-    out[name] = value.is_string() ? value.as_string("recipe") : io::to_json(value, 0);
-    return;
-  }
-  for (const auto& [key, member] : value.as_object("recipe")) {
-    flatten(member, name.empty() ? key : name + "." + key, out);
-  }
-}
-
-void add_differences(io::HtmlPage& page, std::span<const RunRecord> runs) {
-  std::vector<std::map<std::string, std::string>> recipes;
-  std::set<std::string> keys;
-  for (const RunRecord& run : runs) {
-    flatten(run.recipe.to_config(), "", recipes.emplace_back());
-    for (const auto& [key, value] : recipes.back()) keys.insert(key);
-  }
-  std::vector<std::string> titles = {""};
-  for (const RunRecord& run : runs) titles.push_back(run.name);
-  std::vector<std::vector<std::string>> rows;
-  const auto mixer = [](const auto& recipe) { return recipe.contains("model.mixer") ? recipe.at("model.mixer") : ""; };
-  const bool one_mixer = std::ranges::all_of(recipes, [&](const auto& r) { return mixer(r) == mixer(recipes[0]); });
-  for (const std::string& key : keys) {
-    if (!one_mixer && key.starts_with("model.mixer_options")) continue;  // other mixers have other options
-    std::vector<std::string> row = {key};
-    for (const auto& recipe : recipes) row.push_back(recipe.contains(key) ? recipe.at(key) : "–");
-    if (std::any_of(row.begin() + 2, row.end(), [&](const std::string& cell) { return cell != row[1]; })) {
-      rows.push_back(std::move(row));
-    }
-  }
-  page.heading("What differs in the recipes");
-  if (rows.empty()) page.paragraph("Nothing.");
-  else page.table(titles, rows);
-}
 
 // The figure that the last evaluation is judged by, or an empty name.
 std::pair<std::string, double> judged(const RunRecord& run) {
@@ -127,7 +89,9 @@ io::HtmlPage comparison_page(std::span<const RunRecord> runs) {
   add_curves(page, runs, "Training loss", "loss", &RunRecord::loss);
   add_held_out(page, runs);
   add_curves(page, runs, "Gradient norm before clipping", "global L2 norm", &RunRecord::gradient_norm);
-  add_differences(page, runs);
+  std::vector<NamedRecipe> recipes;
+  for (const RunRecord& run : runs) recipes.push_back({run.name, run.recipe.to_config()});
+  add_recipe_differences(page, recipes);
   return page;
 }
 

@@ -7,6 +7,7 @@
 
 #include "stepwell/io/page.h"
 
+#include "cli/report/distill_record.h"
 #include "cli/report/run_record.h"
 
 namespace stepwell::cli {
@@ -14,5 +15,9 @@ namespace stepwell::cli {
 // The page of one training run, and of several side by side.
 io::HtmlPage run_page(const RunRecord& run);
 io::HtmlPage comparison_page(std::span<const RunRecord> runs);
+
+// The same of runs of `stepwell distill`.
+io::HtmlPage distill_page(const DistillRecord& run);
+io::HtmlPage distill_comparison_page(std::span<const DistillRecord> runs);
 
 }  // namespace stepwell::cli

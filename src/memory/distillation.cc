@@ -49,13 +49,15 @@ struct Distillation::Impl {
   std::int64_t step = 0;
   bool finished = false;
 
-  Impl(Context& context, const DistillRecipe& given)
+  Impl(Context& context, const DistillRecipe& given, std::unique_ptr<train::SequenceTask> own_task,
+       std::unique_ptr<MemoryUpdater> own_cell)
       : ctx(context),
         recipe(given),
-        task(train::make_sequence_task(given.task, given.task_options)),
+        task(std::move(own_task)),
         rng(static_cast<std::uint64_t>(given.seed)),
-        cell(make_updater(given.cell, given.memory_width, task->input_width(), task->output_width(), given.cell_options,
-                          rng.stream("cell"))),
+        cell(own_cell ? std::move(own_cell)
+                      : make_updater(given.cell, given.memory_width, task->input_width(), task->output_width(),
+                                     given.cell_options, rng.stream("cell"))),
         teacher(make_teacher(given, *task, *cell, rng)) {
     if (teacher) {
       recipe.teacher = teacher->config().options();
@@ -188,7 +190,11 @@ void Distillation::Impl::refit() {
   cell->set_named_parameters(parameters);
 }
 
-Distillation::Distillation(Context& ctx, const DistillRecipe& recipe) : impl_(std::make_unique<Impl>(ctx, recipe)) {}
+Distillation::Distillation(Context& ctx, const DistillRecipe& recipe)
+    : Distillation(ctx, recipe, train::make_sequence_task(recipe.task, recipe.task_options)) {}
+Distillation::Distillation(Context& ctx, const DistillRecipe& recipe, std::unique_ptr<train::SequenceTask> task,
+                           std::unique_ptr<MemoryUpdater> cell)
+    : impl_(std::make_unique<Impl>(ctx, recipe, std::move(task), std::move(cell))) {}
 Distillation::~Distillation() = default;
 
 const DistillRecipe& Distillation::recipe() const { return impl_->recipe; }

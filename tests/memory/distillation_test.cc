@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -53,6 +54,22 @@ TEST(Distillation, SameBitsForAnyThreadsAndWhenResumedAtAnyStep) {
       EXPECT_TRUE(differing(straight.state(), after.state()).empty()) << mode << " " << stop;
     }
   }
+}
+
+TEST(Distillation, TakesATaskAndACellOfOnesOwn) {
+  Context ctx = Context::serial();
+  const DistillRecipe recipe = small_distillation("joint");
+  Distillation named(ctx, recipe);
+  auto cell = make_updater("gated", 6, 3, 3, {}, Rng(static_cast<std::uint64_t>(recipe.seed)).stream("cell"));
+  const MemoryUpdater* own = cell.get();
+  DistillRecipe free = recipe;
+  free.task = "something else";
+  free.memory_width = 0;
+  Distillation given(ctx, free, train::make_sequence_task("oscillators"), std::move(cell));
+  run(named);
+  run(given);
+  EXPECT_EQ(&given.cell(), own);
+  EXPECT_TRUE(differing(named.state(), given.state()).empty());
 }
 
 TEST(Distillation, DetachKeepsTheDynamicsFromTheTeacher) {

@@ -29,6 +29,10 @@ class Distillation {
  public:
   // Throws Error for whatever task, teacher and cell refuse.
   Distillation(Context& ctx, const DistillRecipe& recipe);
+  // With a task of one's own, and a cell of one's own (null: the recipe's); recipe.task and recipe.cell are then names
+  // for people.
+  Distillation(Context& ctx, const DistillRecipe& recipe, std::unique_ptr<train::SequenceTask> task,
+               std::unique_ptr<MemoryUpdater> cell = nullptr);
   ~Distillation();
 
   const DistillRecipe& recipe() const;
