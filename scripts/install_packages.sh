@@ -6,7 +6,7 @@
 set -euo pipefail
 
 declare -A groups=(
-  [build]='g++ cmake ninja-build ccache libhwy-dev libtbb-dev libfmt-dev libtomlplusplus-dev libcli11-dev ccache'
+  [build]='g++ cmake ninja-build libhwy-dev libtbb-dev libfmt-dev libtomlplusplus-dev libcli11-dev ccache'
   [test]='libgtest-dev librapidcheck-dev librandom123-dev b3sum pkg-config'
   [lint]='git clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev llvm-19'
   [python]='python3-dev python3-venv python3-pip python3-numpy python3-pytest python3-torch python3-matplotlib binutils qemu-user'

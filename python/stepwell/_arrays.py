@@ -3,9 +3,26 @@
 """What counts as an array, and how it reaches the library: native, aligned, float32 or float64, without a copy if its
 layout allows."""
 
+from __future__ import annotations
+
+import array as _array
+from typing import Any, Protocol, Sequence, Union
+
 import numpy as np
 
 from . import _core
+
+
+class DLPack(Protocol):
+    """An array of any library that exports its memory."""
+
+    def __dlpack__(self, **kwargs: Any) -> Any: ...
+
+    def __dlpack_device__(self) -> Any: ...
+
+
+Array = Union[np.ndarray, DLPack, memoryview, _array.array]
+Borders = Union[Sequence[int], Array]
 
 _CPU = 1  # DLPack's kDLCPU
 _RULE = "expected an array on the CPU (NumPy, DLPack or the buffer protocol)"
@@ -33,7 +50,7 @@ def _from_dlpack(value, name):
 
 def _numpy_array(value, name):
     if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray):
+        if hasattr(value, "mask"):
             raise TypeError(f"{name} is a masked array, {_RULE} without a mask")
         return value
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
@@ -55,16 +72,17 @@ def _rows_without_gaps(array):
 
 def float_array(value, name):
     """`value` as float32 or float64; bfloat16 and float16 are widened to float32, exactly."""
-    array = _numpy_array(value, name)
+    array = value if type(value) is np.ndarray else _numpy_array(value, name)
     dtype = array.dtype
-    if dtype.name in ("float16", "bfloat16"):
+    if dtype.char not in "fd":
+        if dtype.name not in ("float16", "bfloat16"):
+            raise TypeError(f"{name} has dtype {dtype}, expected float32, float64, bfloat16 or float16")
         array = array.astype(np.float32)
-    elif dtype.kind != "f" or dtype.itemsize not in (4, 8):
-        raise TypeError(f"{name} has dtype {dtype}, expected float32, float64, bfloat16 or float16")
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    if array.flags.aligned and (array.flags.c_contiguous or _rows_without_gaps(array)):
-        return array.view(np.ndarray) if type(array) is not np.ndarray else array
+    elif not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
+    flags = array.flags
+    if flags.aligned and (flags.c_contiguous or _rows_without_gaps(array)):
+        return array if type(array) is np.ndarray else array.view(np.ndarray)
     return np.array(array, order="C", copy=True, subok=False)
 
 

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that remember what their gradients need."""
 
+from __future__ import annotations
+
 import contextvars
+from typing import Any, Callable, Iterable
 
 from . import _arrays, _core
 
@@ -73,7 +76,9 @@ def _cotangents(gradients, named, results, dtype):
     return arrays
 
 
-def vjp(function, /, *args, wrt=None, **kwargs):
+def vjp(
+    function: Callable, /, *args: Any, wrt: Iterable[str] | None = None, **kwargs: Any
+) -> tuple[Any, Callable[..., dict]]:
     """Calls an op or a layer and keeps what its gradients need.
 
     Returns (results, backward): the results of function(*args, **kwargs), the same bits, and a function that takes the

@@ -9,11 +9,15 @@
 docs/mixers.md lists options, parameters and states.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from . import _arrays, _core
+from ._arrays import Array, Borders
 from ._calls import _cotangents, recorder, wanted_names
 
 __all__ = ["Layer", "State", "make", "names"]
@@ -33,13 +37,13 @@ class State(Mapping):
             self._fields = self._layer.export_state(self._own)
         return self._fields
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         return self._exported()[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._layer.state_fields)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._layer.state_fields)
 
     def __repr__(self):
@@ -49,67 +53,70 @@ class State(Mapping):
 class Layer:
     """A token mixer: a recurrence with a state and parameters. Made by make() or by the class of its name."""
 
-    def __init__(self, name, width, *, seed=0, dtype="float32", **options):
+    def __init__(self, name: str, width: int, *, seed: int = 0, dtype: Any = "float32", **options: Any):
         self._core = _core.make_layer(name, int(width), options, int(seed), _is_wide(dtype))
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Its row in the registry: "mamba"."""
         return self._core.type
 
     @property
-    def width(self):
+    def width(self) -> int:
         """Extent of the last dimension of x and y."""
         return self._core.width
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         return np.dtype(np.float64 if self._core.wide else np.float32)
 
     @property
-    def config(self):
+    def config(self) -> dict:
         """Every option, spelled out, as make() takes it."""
         return self._core.config
 
     @property
-    def state_fields(self):
+    def state_fields(self) -> list[str]:
         """Names of the state's fields in the exchange format."""
         return list(self._core.state_fields)
 
-    def named_parameters(self):
+    def named_parameters(self) -> dict[str, np.ndarray]:
         """Copies of all parameters by their published names."""
         return self._core.named_parameters()
 
-    def set_named_parameters(self, parameters):
+    def set_named_parameters(self, parameters: Mapping[str, Array]) -> None:
         """Sets all parameters from a mapping of names to arrays, converted to the layer's dtype. Lists all faults at
         once and changes nothing unless all is well."""
         arrays = {name: _arrays.float_array(value, name) for name, value in parameters.items()}
         self._core.set_named_parameters({name: np.ascontiguousarray(value) for name, value in arrays.items()})
 
-    def to(self, dtype):
+    def to(self, dtype: Any) -> Layer:
         """Converts the parameters to "float32" or "float64". → the layer."""
         self._core.to(_is_wide(dtype))
         return self
 
-    def prepare(self):
+    def prepare(self) -> Layer:
         """Packs matrices for faster calls without gradients; the same bits. → the layer."""
         self._core.prepare()
         return self
 
-    def initial_state(self, sequences):
+    def initial_state(self, sequences: int) -> State:
         """What a call without a state starts from: zeros, unless the layer learns it."""
         return State(self._core, self._core.initial_state(int(sequences)))
 
-    def export_state(self, state):
+    def export_state(self, state: State) -> dict[str, np.ndarray]:
         """A dict of the state's fields in the exchange format."""
         return dict(self._own_state(state))
 
-    def import_state(self, fields):
+    def import_state(self, fields: Mapping[str, Array]) -> State:
         """A State from a mapping of all fields of the exchange format."""
         arrays = [np.ascontiguousarray(array) for array in self._state_arrays(fields).values()]
         return State(self._core, self._core.import_state(arrays))
 
-    def forward(self, x, state=None, *, cu_seqlens=None, mask=None, mode="exact", parameters=None):
+    def forward(
+        self, x: Array, state: State | Mapping[str, Array] | None = None, *, cu_seqlens: Borders | None = None,
+        mask: Array | None = None, mode: str = "exact", parameters: Mapping[str, Array] | None = None,
+    ) -> tuple[np.ndarray, State]:
         """x [B, T, width] → y [B, T, width] and the state after the last token of every sequence.
 
         state       of an earlier call, or a mapping of fields in the exchange format; None: the initial state.
@@ -145,7 +152,9 @@ class Layer:
 
     __call__ = forward
 
-    def step(self, x, state=None, **options):
+    def step(
+        self, x: Array, state: State | Mapping[str, Array] | None = None, **options: Any
+    ) -> tuple[np.ndarray, State]:
         """One token of every sequence: x [B, width] → y [B, width] and the state after it."""
         y, state = self.forward(_arrays.float_array(x, "x")[:, None], state, **options)
         return y[:, 0], state
@@ -202,12 +211,12 @@ def _is_wide(dtype):
     return name == "float64"
 
 
-def names():
+def names() -> list[str]:
     """Names of all layers."""
     return [name for name, _, _ in _core.mixers()]
 
 
-def make(name, width, *, seed=0, dtype="float32", **options):
+def make(name: str, width: int, *, seed: int = 0, dtype: Any = "float32", **options: Any) -> Layer:
     """A layer of the registry by name, with its first values drawn from `seed`: the same on every machine. Unknown
     options throw; docs/mixers.md lists them."""
     return Layer(name, width, seed=seed, dtype=dtype, **options)
@@ -217,7 +226,8 @@ def _class_of(name, summary, source):
     def __init__(self, width, *, seed=0, dtype="float32", **options):
         Layer.__init__(self, name, width, seed=seed, dtype=dtype, **options)
 
-    members = {"__init__": __init__, "__doc__": f"{summary[0].upper()}{summary[1:]} ({source}).", "__module__": __name__}
+    page = f"{summary[0].upper()}{summary[1:]} ({source}). Options: docs/mixers.md."
+    members = {"__init__": __init__, "__doc__": page, "__module__": __name__}
     return type("".join(part.capitalize() for part in name.split("_")), (Layer,), members)
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library's ops on arrays.
 
-Arrays are NumPy arrays or anything with DLPack (on the CPU) or the buffer protocol, float32 or float64, all of one dtype
-in a call; bfloat16 and float16 are widened to float32. Inputs are never changed; results are new NumPy arrays.
+Arrays are NumPy arrays or anything with DLPack (on the CPU) or the buffer protocol, float32 or float64, all of one
+dtype in a call; bfloat16 and float16 are widened to float32. Inputs are never changed; results are new NumPy arrays.
 
 Token arrays are [B, T, …], batch before time before head. Packed sequences are a batch of 1 with `cu_seqlens`, integers
 0 = c[0] ≤ c[1] ≤ … ≤ c[N] = T, the borders between N sequences; there is one state per sequence, so N = B without them.
@@ -18,7 +18,14 @@ Gradients of any op: stepwell.vjp(op, …).
   "fast"       whichever is faster for these shapes
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 from . import _arrays, _core
+from ._arrays import Array, Borders
 from ._calls import call_op, vjp
 
 __all__ = [
@@ -29,8 +36,12 @@ __all__ = [
 ]
 
 
-def gated_delta(q, k, v, g=None, b=None, w=None, *, beta=None, scale=None, l2norm=False, gate="given", A_log=None,
-                dt_bias=None, lower_bound=-5.0, initial_state=None, cu_seqlens=None, form="recurrent", chunk=0):
+def gated_delta(
+    q: Array, k: Array, v: Array, g: Array | None = None, b: Array | None = None, w: Array | None = None, *,
+    beta: Array | None = None, scale: float | None = None, l2norm: bool = False, gate: str = "given",
+    A_log: Array | None = None, dt_bias: Array | None = None, lower_bound: float = -5.0,
+    initial_state: Array | None = None, cu_seqlens: Borders | None = None, form: str = "recurrent", chunk: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
     """The gated delta rule, per value head with a state S [K, V]:
 
         S ← exp(g) ⊙ S (rows);  u = w ⊙ v − Sᵀ(b ⊙ k);  S ← S + k uᵀ;  o = scale · Sᵀ q
@@ -57,7 +68,9 @@ def gated_delta(q, k, v, g=None, b=None, w=None, *, beta=None, scale=None, l2nor
     return call_op("gated_delta", arrays, ("o", "final_state"), optional, options, cu_seqlens)
 
 
-def gated_delta_net2(q, k, v, g, b, w, **options):
+def gated_delta_net2(
+    q: Array, k: Array, v: Array, g: Array, b: Array, w: Array, **options: Any,
+) -> tuple[np.ndarray, np.ndarray]:
     """Gated DeltaNet-2: decay g and erase gate b per key channel, write gate w per value channel (arXiv:2605.22791).
 
     q, k [B, T, H, K]; v, w [B, T, HV, V]; g, b [B, T, H or HV, K]. Options and results: gated_delta.
@@ -65,7 +78,9 @@ def gated_delta_net2(q, k, v, g, b, w, **options):
     return gated_delta(q, k, v, g, b, w, **options)
 
 
-def kimi_delta_attention(q, k, v, g, beta, **options):
+def kimi_delta_attention(
+    q: Array, k: Array, v: Array, g: Array, beta: Array, **options: Any,
+) -> tuple[np.ndarray, np.ndarray]:
     """KDA: decay per key channel (arXiv:2510.26692).
 
     q, k [B, T, H, K]; v [B, T, HV, V]; g [B, T, H or HV, K]; beta [B, T, HV]. Options and results: gated_delta.
@@ -73,7 +88,9 @@ def kimi_delta_attention(q, k, v, g, beta, **options):
     return gated_delta(q, k, v, g, beta=beta, **options)
 
 
-def gated_delta_net(q, k, v, g, beta, **options):
+def gated_delta_net(
+    q: Array, k: Array, v: Array, g: Array, beta: Array, **options: Any,
+) -> tuple[np.ndarray, np.ndarray]:
     """Gated DeltaNet: decay per head (arXiv:2412.06464).
 
     q, k [B, T, H, K]; v [B, T, HV, V]; g, beta [B, T, HV]. Options and results: gated_delta.
@@ -81,7 +98,7 @@ def gated_delta_net(q, k, v, g, beta, **options):
     return gated_delta(q, k, v, g, beta=beta, **options)
 
 
-def delta_net(q, k, v, beta, **options):
+def delta_net(q: Array, k: Array, v: Array, beta: Array, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """DeltaNet: the delta rule without decay (arXiv:2406.06484).
 
     q, k [B, T, H, K]; v [B, T, HV, V]; beta [B, T, HV]. Options and results: gated_delta.
@@ -89,7 +106,7 @@ def delta_net(q, k, v, beta, **options):
     return gated_delta(q, k, v, beta=beta, **options)
 
 
-def gated_linear_attention(q, k, v, g, **options):
+def gated_linear_attention(q: Array, k: Array, v: Array, g: Array, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """GLA: linear attention with decay per key channel (arXiv:2312.06635).
 
     q, k [B, T, H, K]; v [B, T, HV, V]; g [B, T, H or HV, K]. Options and results: gated_delta.
@@ -97,7 +114,7 @@ def gated_linear_attention(q, k, v, g, **options):
     return gated_delta(q, k, v, g, **options)
 
 
-def simple_gla(q, k, v, g, **options):
+def simple_gla(q: Array, k: Array, v: Array, g: Array, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """Linear attention with one decay per head: RetNet, Mamba-2's recurrence, Lightning Attention.
 
     q, k [B, T, H, K]; v [B, T, HV, V]; g [B, T, HV]. Options and results: gated_delta.
@@ -105,13 +122,16 @@ def simple_gla(q, k, v, g, **options):
     return gated_delta(q, k, v, g, **options)
 
 
-def linear_attention(q, k, v, **options):
+def linear_attention(q: Array, k: Array, v: Array, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """Linear attention: S ← S + k vᵀ; o = scale · Sᵀ q (arXiv:2006.16236). Options and results: gated_delta."""
     return gated_delta(q, k, v, **options)
 
 
-def ssd(x, dt, A, B, C, D=None, z=None, dt_bias=None, *, softplus=True, dt_limit=None, initial_state=None,
-        cu_seqlens=None, form="recurrent", chunk=0):
+def ssd(
+    x: Array, dt: Array, A: Array, B: Array, C: Array, D: Array | None = None, z: Array | None = None,
+    dt_bias: Array | None = None, *, softplus: bool = True, dt_limit: tuple[float | None, float | None] | None = None,
+    initial_state: Array | None = None, cu_seqlens: Borders | None = None, form: str = "recurrent", chunk: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
     """Mamba-2's recurrence (SSD), per head with a state S [P, N]:
 
         Δ = dt + dt_bias, through softplus, between the limits;  S ← exp(Δ·A) S + Δ x Bᵀ;  y = S C + D ⊙ x
@@ -129,8 +149,11 @@ def ssd(x, dt, A, B, C, D=None, z=None, dt_bias=None, *, softplus=True, dt_limit
     return call_op("ssd", arrays, ("y", "final_state"), optional, options, cu_seqlens)
 
 
-def mlstm(q, k, v, i, f, *, initial_state=None, scale=None, input_gate="exp", normalise=True, eps=1e-6,
-          cu_seqlens=None, form="recurrent", chunk=0):
+def mlstm(
+    q: Array, k: Array, v: Array, i: Array, f: Array, *, initial_state: tuple[Array, Array, Array] | None = None,
+    scale: float | None = None, input_gate: str = "exp", normalise: bool = True, eps: float = 1e-06,
+    cu_seqlens: Borders | None = None, form: str = "recurrent", chunk: int = 0,
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The mLSTM cell of xLSTM, per head:
 
         m' = max(log σ(f) + m, i);  F = exp(log σ(f) + m − m');  I = exp(i − m')
@@ -151,7 +174,10 @@ def mlstm(q, k, v, i, f, *, initial_state=None, scale=None, input_gate="exp", no
     return h, (C, n, m)
 
 
-def slstm(x, R, bias=None, *, initial_state=None, cu_seqlens=None):
+def slstm(
+    x: Array, R: Array, bias: Array | None = None, *, initial_state: Array | None = None,
+    cu_seqlens: Borders | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """The sLSTM cell of xLSTM, per unit, with [i f z o] = x + R y + bias:
 
         m' = max(log σ(f) + m, i), or i where n = 0;  F = exp(log σ(f) + m − m');  I = exp(i − m')
@@ -167,8 +193,11 @@ def slstm(x, R, bias=None, *, initial_state=None, cu_seqlens=None):
     return call_op("slstm", dict(x=x, R=R), ("y", "final_state"), optional, cu_seqlens=cu_seqlens)
 
 
-def selective_scan(u, dt, A, B, C, D=None, z=None, dt_bias=None, *, softplus=True, discretisation="euler",
-                   initial_state=None, cu_seqlens=None):
+def selective_scan(
+    u: Array, dt: Array, A: Array, B: Array, C: Array, D: Array | None = None, z: Array | None = None,
+    dt_bias: Array | None = None, *, softplus: bool = True, discretisation: str = "euler",
+    initial_state: Array | None = None, cu_seqlens: Borders | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Mamba's selective scan:
 
         dt' = softplus(dt + dt_bias);  h ← exp(dt'·A) h + dt'·u·B;  y = (Σ_n C[n] h[n] + D u) · silu(z)
@@ -186,7 +215,10 @@ def selective_scan(u, dt, A, B, C, D=None, z=None, dt_bias=None, *, softplus=Tru
     return call_op("selective_scan", arrays, ("y", "final_state"), optional, options, cu_seqlens)
 
 
-def short_conv(x, weight, bias=None, *, activation="silu", initial_state=None, cu_seqlens=None):
+def short_conv(
+    x: Array, weight: Array, bias: Array | None = None, *, activation: str = "silu",
+    initial_state: Array | None = None, cu_seqlens: Borders | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Causal depthwise convolution with carried state:
 
         v[t][d] = bias[d] + Σ_j weight[d][j] · x[t − (K−1) + j][d];  y = activation(v)
@@ -201,7 +233,7 @@ def short_conv(x, weight, bias=None, *, activation="silu", initial_state=None, c
     return call_op("short_conv", arrays, ("y", "final_state"), optional, dict(activation=activation), cu_seqlens)
 
 
-def matmul(a, b, *, product="AB"):
+def matmul(a: Array, b: Array, *, product: str = "AB") -> np.ndarray:
     """Matrix product of a and b: "AB" [M, K] [K, N], "ABt" [M, K] [N, K], "AtB" [K, M] [K, N] → [M, N].
 
     One row alone and the same row among thousands have the same bits.
@@ -209,17 +241,23 @@ def matmul(a, b, *, product="AB"):
     return call_op("matmul", dict(a=a, b=b), ("c",), options=dict(product=product))
 
 
-def linear(x, weight, bias=None):
+def linear(x: Array, weight: Array, bias: Array | None = None) -> np.ndarray:
     """x [..., in], weight [out, in], bias [out] → [..., out]."""
     return call_op("linear", dict(x=x, weight=weight), ("y",), dict(bias=bias))
 
 
-def headwise_linear(x, weight, bias=None):
-    """A linear layer of G blocks along the diagonal: x [..., G·in], weight [G, out, in], bias [G·out] → [..., G·out]."""
+def headwise_linear(x: Array, weight: Array, bias: Array | None = None) -> np.ndarray:
+    """A linear layer of G blocks along the diagonal.
+
+    x [..., G·in], weight [G, out, in], bias [G·out] → [..., G·out].
+    """
     return call_op("headwise_linear", dict(x=x, weight=weight), ("y",), dict(bias=bias))
 
 
-def rms_norm(x, weight=None, z=None, *, eps=1e-5, group=0, gate="before", activation="silu"):
+def rms_norm(
+    x: Array, weight: Array | None = None, z: Array | None = None, *, eps: float = 1e-05, group: int = 0,
+    gate: str = "before", activation: str = "silu",
+) -> np.ndarray:
     """x / sqrt(mean(x²) + eps) · weight over groups of `group` entries of the last dimension (0: all of it).
 
     x [..., width]; weight [width]; a gate z of x's shape through "silu" or "sigmoid": "before": rms_norm(x · a(z));
@@ -229,7 +267,10 @@ def rms_norm(x, weight=None, z=None, *, eps=1e-5, group=0, gate="before", activa
     return call_op("rms_norm", dict(x=x), ("y",), dict(weight=weight, z=z), options)
 
 
-def layer_norm(x, weight=None, bias=None, *, eps=1e-5, group=0, one_plus_weight=False):
+def layer_norm(
+    x: Array, weight: Array | None = None, bias: Array | None = None, *, eps: float = 1e-05, group: int = 0,
+    one_plus_weight: bool = False,
+) -> np.ndarray:
     """(x − mean) / sqrt(variance + eps) · weight + bias over groups of `group` entries of the last dimension (0: all).
 
     x [..., width]; weight, bias [width]; one_plus_weight: scaled by 1 + weight. Source: arXiv:1607.06450.
@@ -238,20 +279,24 @@ def layer_norm(x, weight=None, bias=None, *, eps=1e-5, group=0, one_plus_weight=
     return call_op("layer_norm", dict(x=x), ("y",), dict(weight=weight, bias=bias), options)
 
 
-def softmax(x):
+def softmax(x: Array) -> np.ndarray:
     """exp(x − max x) / Σ exp(x − max x) along the last dimension; −inf gives 0."""
     return call_op("softmax", dict(x=x), ("y",))
 
 
-def elementwise(x, function):
+def elementwise(x: Array, function: str) -> np.ndarray:
     """One of the library's functions of one number, the same bits on every instruction set with FMA: "exp", "tanh",
     "sigmoid", "log_sigmoid", "silu", "softplus" (x above 20), "relu", "elu_plus_one", "gelu", "gelu_tanh",
     "decay_rate" (−exp(x))."""
     return call_op("elementwise", dict(x=x), ("y",), options=dict(function=function))
 
 
-def verify_gated_delta(q, k, v, g=None, b=None, w=None, *, beta=None, scale=None, l2norm=False, gate="given",
-                       A_log=None, dt_bias=None, lower_bound=-5.0, initial_state=None, cu_seqlens=None, chunk=64):
+def verify_gated_delta(
+    q: Array, k: Array, v: Array, g: Array | None = None, b: Array | None = None, w: Array | None = None, *,
+    beta: Array | None = None, scale: float | None = None, l2norm: bool = False, gate: str = "given",
+    A_log: Array | None = None, dt_bias: Array | None = None, lower_bound: float = -5.0,
+    initial_state: Array | None = None, cu_seqlens: Borders | None = None, chunk: int = 64,
+) -> list[dict]:
     """Every form of gated_delta on these arrays against the token-by-token reference in double precision.
 
     Arguments as for gated_delta; `chunk` ≥ 1 is the chunk of the chunked form. → a list of dicts, one per form and

@@ -12,7 +12,7 @@ report() {
   fi
 }
 files() { git ls-files -co --exclude-standard -- "$@"; }
-code=$(files '*.h' '*.cc' '*.sh')
+code=$(files '*.h' '*.cc' '*.sh' '*.py')
 
 # absent MESSAGE PATTERN PATHSPEC…: the extended regular expression must match no line of these files.
 absent() {
@@ -38,7 +38,7 @@ stale=$(while read -r file _; do
 done <scripts/lint/long_files.txt)
 report "$stale" 'in scripts/lint/long_files.txt, but not over 600 lines'
 
-wide=$(for file in $(files '*.h' '*.cc'); do # clang-format leaves comments alone
+wide=$(for file in $(files '*.h' '*.cc' '*.py'); do # clang-format leaves comments alone
   width=$(LC_ALL=C.UTF-8 wc -L <"$file")
   if [ "$width" -gt 120 ]; then echo "$file: $width"; fi
 done)
@@ -67,7 +67,7 @@ report "$(for file in $(files '*.h'); do
   grep -q '^#pragma once$' "$file" || echo "$file"
 done)" 'headers without #pragma once'
 
-absent 'tab, carriage return or trailing blank' "$(printf '\t|\r|[ ]$')" '*.h' '*.cc' '*.cmake' '*CMakeLists.txt' '*.md' '*.sh' '*.toml'
+absent 'tab, carriage return or trailing blank' "$(printf '\t|\r|[ ]$')" '*.h' '*.cc' '*.cmake' '*CMakeLists.txt' '*.md' '*.py' '*.sh' '*.toml'
 absent 'later work without an issue number' '\b(TODO|FIXME|XXX)\b($|[^(]|\([^#])' .
 absent 'fast-math breaks the promises of docs/numerics.md' 'fast-math|fassociative|freciprocal' '*CMakeLists.txt' '*.cmake' '*.json' '*.cc' '*.h'
 absent 'global or unlisted build rules' '^ *(add_definitions|include_directories|link_libraries|add_compile_options|file\(GLOB|FetchContent)' \

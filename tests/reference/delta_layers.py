@@ -344,10 +344,12 @@ CASES = {
         DELTA_NET | PLAIN | {"use_beta": False, "qk_activation": "identity"}, 2, 5,
         "no convolution, no activation of queries and keys, gate 1",
     ),
-    "33_layer_delta_net_relu": (DELTA_NET | CONV | {"qk_activation": "relu", "num_heads": 1, "expand_k": 2.0, "conv_size": 2}, 1, 5, "relu"),
+    "33_layer_delta_net_relu": (
+        DELTA_NET | CONV | {"qk_activation": "relu", "num_heads": 1, "expand_k": 2.0, "conv_size": 2}, 1, 5, "relu"),
     "34_layer_gla": (GLA | PLAIN, 2, 7, "GLA as it is by default"),
     "35_layer_gla_shared_keys": (
-        GLA | CONV | {"num_heads": 4, "expand_k": 1.0, "gate_logit_normalizer": 2.0, "clamp_min": -0.4, "conv_bias": True},
+        GLA | CONV | {
+            "num_heads": 4, "expand_k": 1.0, "gate_logit_normalizer": 2.0, "clamp_min": -0.4, "conv_bias": True},
         1, 6, "4 heads of queries, 2 of keys and values; bounded decays; convolutions with biases",
     ),
     "36_layer_gla_no_gate": (GLA | PLAIN | {"use_output_gate": False, "num_kv_heads": 1}, 1, 5, "no output gate"),
@@ -356,7 +358,8 @@ CASES = {
         2, 5, "the authors' output gate; erase gates up to 2; states carried in",
     ),
     "38_layer_gdn2_safe_gate": (
-        GROUPED | PLAIN | {"type": "gated_delta_net2", "output_gate": "sigmoid", "safe_gate": True, "lower_bound": -3.0},
+        GROUPED | PLAIN | {
+            "type": "gated_delta_net2", "output_gate": "sigmoid", "safe_gate": True, "lower_bound": -3.0},
         1, 6, "decays bounded below, no convolution",
     ),
     "39_layer_kda_safe_gate": (
@@ -391,7 +394,8 @@ def main():
             "source": SOURCE,
             "tol": json.dumps({"f64": 1e-12, "f32": 1e-5, "abs": 0.0}),
         }
-        write_safetensors(folder / f"{name}.safetensors", make_case(config, batch, time, np.random.default_rng(number)), metadata)
+        tensors = make_case(config, batch, time, np.random.default_rng(number))
+        write_safetensors(folder / f"{name}.safetensors", tensors, metadata)
         print(name, flush=True)
 
 

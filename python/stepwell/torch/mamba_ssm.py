@@ -12,7 +12,7 @@ __all__ = ["mamba_chunk_scan_combined", "selective_scan_fn"]
 
 
 def _token_matrix(name, value, dim):
-    """B or C of selective_scan_fn with time first: [D, N] stays, [B, N, T] → [B, T, 1, N], [B, G, N, T] → [B, T, G, N]."""
+    """B or C of selective_scan_fn with time first: [D, N] stays, [B, (G,) N, T] → [B, T, G, N], G = 1 where absent."""
     check_tensor(value, name)
     if value.dim() == 2:
         return value

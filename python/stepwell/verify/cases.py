@@ -2,7 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Case files (docs/case-files.md) against any implementation."""
 
+from __future__ import annotations
+
+import os
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Callable
 
 import numpy as np
 
@@ -43,7 +48,10 @@ class Case:
         return self._file.tolerance(name, self.dtype == "float64")
 
 
-def cases(folder, runners, *, dtypes=("float64", "float32"), out=print):
+def cases(
+    folder: str | os.PathLike, runners: Mapping[str, Callable], *, dtypes: Sequence[str] = ("float64", "float32"),
+    out: Callable | None = print,
+) -> Report:
     """Runs all case files below `folder` with {kind: runner}; kinds without a runner are NOT RUN.
 
     runner(case) → outputs, or (outputs, gradients): dicts of arrays by the names of the file. Gradients are named

@@ -2,21 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conformance kit: what every recurrence must keep, measured on anybody's functions."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable
+
 import numpy as np
 
 from .arrays import is_torch, leaves, mapped, to_numpy
 from .report import RELATIVE, Report, Tally
 
 
-def check(step_fn, sequence_fn, inputs, *, state=None, backward_fn=None, extremes=None, name="function",
-          tolerance=None, seed=0, out=print):
+def check(
+    step_fn: Callable | None, sequence_fn: Callable, inputs: Mapping[str, Any], *, state: Any = None,
+    backward_fn: Callable | None = None, extremes: Mapping[str, Sequence[float]] | None = None, name: str = "function",
+    tolerance: float | None = None, seed: int = 0, out: Callable | None = print,
+) -> Report:
     """Checks a recurrence that is given as two functions, of NumPy arrays or torch tensors.
 
     sequence_fn(**inputs, state=state) → (y, state)   a whole sequence
     step_fn(**inputs_of_one_token, state=state) → (y, state)   one token; None: not checked
 
-    inputs    a dict of token arrays [B, T, …], batch and time first: arrays, or shapes to be drawn from (normal numbers,
-              float64). step_fn gets them as [B, …]. If one is a torch tensor, the functions are given torch tensors.
+    inputs    a dict of token arrays [B, T, …], batch and time first: arrays, or shapes to be drawn from (normal
+              numbers, float64). step_fn gets them as [B, …]. If one is a torch tensor, the functions are given
+              torch tensors.
     state     the state to start from: None, an array [B, …], or a tuple, list or dict of such.
     y, state  of the functions: arrays, y [B, T, …] and [B, …], or tuples, lists, dicts of arrays; a state may be
               anything that the functions take back, but only its arrays are compared.
@@ -25,7 +34,8 @@ def check(step_fn, sequence_fn, inputs, *, state=None, backward_fn=None, extreme
               holds no arrays). None: torch's autograd differentiates sequence_fn; with NumPy gradients are not run.
     extremes  {input's name: values}: numbers that this input may reach, such as {"g": [0, -50, -math.inf]}: everywhere
               and at single tokens. Results must be finite, and equal to those of step_fn.
-    tolerance  |Δ| allowed, relative to the largest expected value; None: 2e-5 in float32, 1e-11 in float64; 0: same bits.
+    tolerance  |Δ| allowed, relative to the largest expected value; None: 2e-5 in float32, 1e-11 in float64; 0: the
+              same bits.
 
     The rows: "step = sequence", "causality" (changing inputs after t changes nothing at or before t), "resume" (cut in
     two, the state handed over), "batch independence" (a row alone is the row in the batch), "inputs unchanged",

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table that all checks print, and the promises for the built-in layers."""
 
+from __future__ import annotations
+
+from typing import Callable, Iterable
+
 from .. import _core
 
 # Largest |Δ| over the largest expected value that two forms of one recurrence may differ by (docs/numerics.md).
@@ -29,18 +33,18 @@ class Report:
             self._out(self.summary())
         return self
 
-    def count(self, outcome):
+    def count(self, outcome: str) -> int:
         return sum(row["outcome"] == outcome for row in self.rows)
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """Something ran, and nothing failed. NOT RUN is not PASS."""
         return self.count("FAIL") == 0 and self.count("PASS") > 0
 
-    def failures(self):
+    def failures(self) -> list[dict]:
         return [row for row in self.rows if row["outcome"] == "FAIL"]
 
-    def summary(self):
+    def summary(self) -> str:
         return f"{self.count('PASS')} passed, {self.count('FAIL')} failed, {self.count('NOT RUN')} not run"
 
     def __str__(self):
@@ -86,7 +90,7 @@ class Tally:
                     compared=self.compared)
 
 
-def layers(layer=None, *, cases=(), out=print):
+def layers(layer: str | None = None, *, cases: Iterable = (), out: Callable | None = print) -> Report:
     """The promises for every built-in op and layer, or for the one named; then the case files in the folders `cases`.
 
     The command `stepwell verify` runs the same; heap allocations of a step (X6) can be counted there only, and are NOT
