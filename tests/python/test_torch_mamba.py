@@ -110,7 +110,7 @@ def test_gradcheck_of_selective_scan():
                                     tuple(inputs.values()), atol=1e-6)
 
 
-# ------------------------------------------------------------------------------------------------ mamba_chunk_scan_combined
+# -------------------------------------------------------------------------------------------- mamba_chunk_scan_combined
 
 def ssd_inputs(batch=2, time=7, heads=4, width=3, groups=2, states=5, per_channel=False, seed=2):
     n = numbers(seed)
