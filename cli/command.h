@@ -58,6 +58,7 @@ int run_command_line(std::span<const Command> commands, int argc, const char* co
 
 // One file each.
 Action declare_train(Options& options);
+Action declare_distill(Options& options);
 Action declare_eval(Options& options);
 Action declare_forecast(Options& options);
 Action declare_generate(Options& options);

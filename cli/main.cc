@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   using namespace stepwell::cli;
   static constexpr Command kCommands[] = {
       {"train", "Train a model on text, a series or a task by name", declare_train},
+      {"distill", "Teach a recurrent memory step by step, without unrolling it", declare_distill},
       {"eval", "Measure a model on held-out data", declare_eval},
       {"forecast", "Predict the next values of a series", declare_forecast},
       {"generate", "Continue a text, byte by byte", declare_generate},

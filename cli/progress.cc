@@ -68,58 +68,94 @@ std::string spaced(std::string name) {
   return name;
 }
 
-TrainProgress::TrainProgress(std::int64_t first, std::int64_t steps) : first_(first), steps_(steps) {
+StatusLine::StatusLine(std::int64_t first, std::int64_t steps) : first_(first), steps_(steps) {
   const char* kind = std::getenv("TERM");
   terminal_ = isatty(STDERR_FILENO) == 1 && kind && std::string_view(kind) != "dumb";
 }
 
-TrainProgress::~TrainProgress() { clear_line(); }
+StatusLine::~StatusLine() { clear(); }
 
-void TrainProgress::clear_line() {
+void StatusLine::clear() {
   if (terminal_ && drawn_ != Clock::time_point{}) std::fputs("\r\x1b[K", stderr);
 }
 
-std::string TrainProgress::status(const train::StepMetrics& metrics) const {
-  const double part = static_cast<double>(metrics.step) / static_cast<double>(steps_);
-  const std::chrono::duration<double> elapsed = Clock::now() - start_;
-  const double left =
-      elapsed.count() / static_cast<double>(metrics.step - first_) * static_cast<double>(steps_ - metrics.step);
-  std::string text = decimal(100 * part, 0) + " %  step " + std::to_string(metrics.step) + "/" +
-                     std::to_string(steps_) + "  loss " + decimal(loss_, 4) + "  " + rate(metrics.tokens_per_second) +
-                     " tokens/s  " + duration(left) + " left";
-  if (skipped_ > 0) text += "  " + std::to_string(skipped_) + " skipped";
-  return terminal_ ? bar(part) + "  " + text : text;
+void StatusLine::print(const std::string& line) {
+  clear();
+  std::fprintf(stderr, "%s\n", line.c_str());
 }
+
+void StatusLine::show(std::int64_t step, const std::function<std::string(const std::string& left)>& text) {
+  const auto now = Clock::now();
+  const bool last = step == steps_;
+  const bool due = terminal_ ? now - drawn_ >= kRedraw : step % std::max<std::int64_t>(steps_ / kPlainLines, 1) == 0;
+  if (!last && !due) return;
+  const double part = static_cast<double>(step) / static_cast<double>(steps_);
+  const std::chrono::duration<double> elapsed = now - start_;
+  const double left = elapsed.count() / static_cast<double>(step - first_) * static_cast<double>(steps_ - step);
+  const std::string line = decimal(100 * part, 0) + " %  step " + std::to_string(step) + "/" + std::to_string(steps_) +
+                           "  " + text(duration(left) + " left");
+  if (terminal_) {
+    drawn_ = now;
+    const int width = terminal_width();
+    const std::string drawn = bar(part) + "  " + line;
+    std::fprintf(stderr, "\r%s\x1b[K", (width > 1 ? cut(drawn, width - 1) : drawn).c_str());
+    std::fflush(stderr);
+  } else {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+}
+
+void SmoothedLoss::add(double loss) {
+  if (!std::isfinite(loss)) return;
+  value_ = any_ ? 0.9 * value_ + 0.1 * loss : loss;
+  any_ = true;
+}
+
+namespace {
+
+std::string of_skipped(std::int64_t skipped) {
+  return skipped > 0 ? "  " + std::to_string(skipped) + " skipped" : std::string();
+}
+
+}  // namespace
 
 void TrainProgress::on_step(const train::StepMetrics& metrics) {
   skipped_ = metrics.skipped;
-  if (std::isfinite(metrics.loss)) {
-    loss_ = any_loss_ ? 0.9 * loss_ + 0.1 * metrics.loss : metrics.loss;
-    any_loss_ = true;
-  }
-  const bool last = metrics.step == steps_;
-  if (terminal_) {
-    const auto now = Clock::now();
-    if (!last && now - drawn_ < kRedraw) return;
-    drawn_ = now;
-    const int width = terminal_width();
-    const std::string text = status(metrics);
-    std::fprintf(stderr, "\r%s\x1b[K", (width > 1 ? cut(text, width - 1) : text).c_str());
-    std::fflush(stderr);
-  } else if (last || metrics.step % std::max<std::int64_t>(steps_ / kPlainLines, 1) == 0) {
-    std::fprintf(stderr, "%s\n", status(metrics).c_str());
-  }
+  loss_.add(metrics.loss);
+  line_.show(metrics.step, [&](const std::string& left) {
+    return "loss " + decimal(loss_.value(), 4) + "  " + rate(metrics.tokens_per_second) + " tokens/s  " + left +
+           of_skipped(skipped_);
+  });
 }
 
 void TrainProgress::on_evaluation(std::int64_t step, const train::Figures& figures) {
   figures_ = figures;
-  clear_line();
   std::string text = "held out at step " + std::to_string(step) + ":";
   for (const auto& [name, value] : figures) {
     const bool whole = value == std::floor(value) && std::fabs(value) < 1e15;
     text += "  " + spaced(name) + " " + (whole ? with_commas(static_cast<long long>(value)) : decimal(value, 4));
   }
-  std::fprintf(stderr, "%s\n", text.c_str());
+  line_.print(text);
+}
+
+void DistillProgress::on_step(const memory::DistillStep& step, std::int64_t) {
+  if (step.phase != phase_) {
+    phase_ = step.phase;
+    loss_ = {};
+  }
+  skipped_ += step.skipped;
+  loss_.add(step.loss);
+  line_.show(step.step, [&](const std::string& left) {
+    return phase_ + "  loss " + decimal(loss_.value(), 5) + "  " + left + of_skipped(skipped_);
+  });
+}
+
+void DistillProgress::on_round(std::int64_t round, const memory::RoundReport& report) {
+  std::string text = round == 0 ? "before imitation: drift " : "round " + std::to_string(round) + ": drift ";
+  text += significant(report.drift);
+  if (round > 0 && report.accepted) text += "  best so far";
+  if (report.restarts > 0) text += "  " + std::to_string(report.restarts) + " restarts";
+  line_.print(text);
 }
 
 }  // namespace stepwell::cli

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "cli/figures.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/settings.h"
 #include "cli/table.h"
 
 namespace stepwell::cli {
@@ -40,38 +40,6 @@ std::string task_names() {
   return names;
 }
 
-// The value of --set key=value: as TOML has it (3, 0.5, true, "text", [1, 2]), else the plain word.
-Config parse_value(const std::string& text) {
-  try {
-    const Config parsed = io::parse_toml("value = " + text, "--set");
-    if (parsed.as_object("--set").size() == 1) return *parsed.find("value");
-  } catch (const Error&) {
-    // A word without quotes.
-  }
-  return Config(text);
-}
-
-// "steps" → "; did you mean train.steps?" if a section has such a key.
-std::string section_suggestion(const std::string& key) {
-  const Config known = train::Recipe().to_config();
-  std::string text;
-  for (const auto& [section, members] : known.as_object("recipe")) {
-    if (members.find(key)) text = "; did you mean " + section + "." + key + "?";
-  }
-  return text;
-}
-
-void apply_setting(Config& recipe, const std::string& setting) {
-  const auto equals = setting.find('=');
-  if (equals == std::string::npos || equals == 0) usage("--set " + setting + ", expected key=value");
-  const std::string key = setting.substr(0, equals);
-  if (key.find('.') == std::string::npos) {
-    usage("--set " + setting + ": expected section.key=value, with section data, model or train" +
-          section_suggestion(key));
-  }
-  recipe.set_path(key, parse_value(setting.substr(equals + 1)));
-}
-
 train::Recipe read_recipe(const TrainArguments& a) {
   Config recipe;
   if (!a.recipe.empty()) recipe = io::read_toml(a.recipe);
@@ -84,17 +52,14 @@ train::Recipe read_recipe(const TrainArguments& a) {
   if (!a.csv.empty()) recipe.set_path("data.csv", a.csv);
   if (!a.column.empty()) recipe.set_path("data.column", a.column);
   if (!a.task.empty()) recipe.set_path("data.task", a.task);
-  for (const std::string& setting : a.settings) apply_setting(recipe, setting);
+  apply_settings(recipe, a.settings, train::Recipe().to_config());
   return train::Recipe::read(recipe);
 }
 
 // runs/NAME, after the recipe or the data.
 std::string default_folder(const TrainArguments& a, const train::Recipe& recipe) {
   if (a.recipe.empty() && !recipe.task.empty()) return "runs/" + recipe.task;
-  std::filesystem::path source = !a.recipe.empty() ? a.recipe : !recipe.csv.empty() ? recipe.csv : recipe.text.front();
-  source = std::filesystem::absolute(source).lexically_normal();
-  if (!source.has_filename()) source = source.parent_path();
-  return "runs/" + source.stem().native();
+  return default_run_folder(!a.recipe.empty() ? a.recipe : !recipe.csv.empty() ? recipe.csv : recipe.text.front());
 }
 
 int train_command(const TrainArguments& a) {

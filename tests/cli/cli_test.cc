@@ -305,6 +305,52 @@ TEST(Cli, AnInterruptedRunIsSavedAndGoesOn) {
   EXPECT_EQ(measured.status, 0) << measured.err;
 }
 
+TEST(Cli, DistillsAMemory) {
+  const ScratchFolder scratch;
+  scratch.write("recipe.toml", R"(
+[task]
+name = "needle"
+length = 16
+[teacher]
+window = 16
+embed_width = 8
+bound = "tanh"
+[cell]
+memory_width = 6
+[train]
+steps = 30
+batch = 8
+save_every = 10
+[imitation]
+rounds = 2
+steps = 10
+sequences = 4
+[evaluate]
+sequences = 4
+times = [1, 2]
+)");
+  const std::string recipe = scratch.path("recipe.toml"), run = scratch.path("run");
+  const CommandResult first = run_stepwell({"distill", recipe, "--out", run});
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_PRED2(contains, first.out, "accuracy on 4 held-out sequences");
+  EXPECT_PRED2(contains, first.err, "before imitation: drift");
+  const CommandResult json =
+      run_stepwell({"distill", recipe, "--out", scratch.path("again"), "--threads", "1", "--json"});
+  const Config report = io::parse_json(json.out, "report");
+  EXPECT_EQ(report, io::read_json(io::join_path(run, "report.json")));
+  EXPECT_EQ(*report.find("steps"), Config(50));
+  EXPECT_EQ(run_stepwell({"distill", "--resume", run}).status, 0);  // has nothing left to do
+  EXPECT_EQ(run_stepwell({"distill", recipe, "--set", "train.mode=bptt", "--out", scratch.path("bptt")}).status, 0);
+
+  expect_usage_error({"distill"}, "give a recipe or --resume");
+  expect_usage_error({"distill", recipe, "--resume", run}, "takes no recipe");
+  expect_usage_error({"distill", recipe, "--set", "train.stesp=3"}, "did you mean steps?");
+  expect_usage_error({"distill", recipe, "--set", "steps=3"}, "did you mean train.steps or imitation.steps?");
+  expect_usage_error({"distill", recipe, "--set", "teacher.bound=none"}, "bound is not tanh");
+  expect_usage_error({"distill", recipe, "--set", "cell.type=gatd"}, "expected one of gated, cloned, mamba");
+  expect_failure({"distill", recipe, "--out", run}, "holds a run already");
+}
+
 TEST(Cli, InfoNamesVersionAndInstructionSet) {
   const CommandResult table = run_stepwell({"info"});
   EXPECT_EQ(table.status, 0);
