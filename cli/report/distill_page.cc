@@ -110,12 +110,14 @@ void add_trajectories(io::HtmlPage& page, const DistillRecord& run) {
   if (leading.empty()) return;
   std::vector<std::size_t> order(leading[0].size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return variance_of(column(leading, a)) > variance_of(column(leading, b));
+  std::vector<double> movement;
+  for (const std::size_t entry : order) movement.push_back(variance_of(column(leading, entry)));
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return movement[a] != movement[b] ? movement[a] > movement[b] : a < b;
   });
   order.resize(std::min(order.size(), kPanels));
   std::ranges::sort(order);
-  io::SmallMultiples memories{.title = "Memories along one held-out sequence"};
+  io::SmallMultiples memories{.title = "Memories along one held-out sequence", .columns = 2};
   for (const std::size_t entry : order) {
     LineChart panel{.title = "entry " + std::to_string(entry + 1)};
     if (!run.teacher.empty()) panel.lines.push_back(curve("teacher", run.teacher, entry));
@@ -285,6 +287,7 @@ io::HtmlPage distill_comparison_page(std::span<const DistillRecord> runs) {
     all.insert(all.end(), drift.lines.back().y.begin(), drift.lines.back().y.end());
   }
   drift.y.logarithmic = wants_logarithm(all);
+  if (drift.lines.size() == 1) drift.title = "Drift of " + drift.lines[0].name + " along held-out sequences";
   if (!drift.lines.empty()) page.chart(to_svg(drift));
   std::vector<NamedRecipe> recipes;
   for (const DistillRecord& run : runs) recipes.push_back({run.name, run.recipe});

@@ -183,7 +183,7 @@ void control(const memory::MemoryUpdater& cell) {
     latency.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
     late += latency.back() > 1000 ? 1 : 0;
     state = dynamics::advance(state, torque,
-                              dynamics::kJolt * noise.normal(static_cast<std::uint64_t>(10 * kTicks + tick)));
+                              dynamics::kJolt * noise.normal(10UL * kTicks + static_cast<std::uint64_t>(tick)));
     const double angle = angle_of(next.data<float>()), speed = double{next.data<float>()[2]} * dynamics::kSpeedUnit;
     const double wanted = dynamics::kGravity * std::sin(kGoal) + 12 * (kGoal - angle) - 5 * speed;  // holds, and damps
     torque = std::clamp(wanted / dynamics::kTorque, -1.0, 1.0);
