@@ -231,6 +231,12 @@ void set_named_parameters(PyLayer& self, const nb::dict& arrays) {
   self.layer->set_named_parameters(tensors);
 }
 
+// Small configurations of a mixer that between them touch every option, as JSON.
+std::vector<std::string> conformance_options(const std::string& name) {
+  const auto options = layers::find_mixer(name).conformance_options;
+  return {options.begin(), options.end()};
+}
+
 nb::list rows_of_registry() {
   nb::list rows;
   for (const layers::MixerRow& row : layers::mixers()) {
@@ -284,6 +290,7 @@ void bind_layers(nb::module_& m) {
       .def("initial_state", &initial_state);
   m.def("make_layer", &make_layer, nb::rv_policy::take_ownership);
   m.def("mixers", &rows_of_registry);
+  m.def("conformance_options", &conformance_options);
 }
 
 }  // namespace stepwell::python

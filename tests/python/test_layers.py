@@ -2,30 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of the registry from Python."""
 
+import json
+
 import numpy as np
 import pytest
 
 import stepwell
-from stepwell import layers
+from stepwell import _core, layers
 
 WIDTH = 12
-OPTIONS = {
-    "mamba": dict(init="active", d_state=4),
-    "mamba2": dict(d_state=5, headdim=4, learnable_init_states=True),
-    "gated_delta_net2": dict(num_heads=2, head_dim=5),
-    "kimi_delta_attention": dict(num_heads=2, head_dim=5),
-    "gated_delta_net": dict(num_heads=2, head_dim=5),
-    "delta_net": dict(num_heads=2),
-    "gated_linear_attention": dict(num_heads=1),
-    "mlstm": dict(init="active", num_heads=2, round_proj_up_to_multiple_of=4),
-    "slstm": dict(num_heads=2, recurrent_weight_init="standard"),
-    "mlstm_large": dict(init="active", num_heads=2, qk_dim_factor=1),
-    "linear_attention": dict(num_heads=1, head_dim=5),
+# By the name of a case: a layer and one of its configurations of the conformance suite.
+CASES = {
+    f"{name} {i}": (name, json.loads(options))
+    for name in layers.names()
+    for i, options in enumerate(_core.conformance_options(name))
 }
 
 
-def made(name, **more):
-    return layers.make(name, WIDTH, **OPTIONS[name], **more)
+def made(case, **more):
+    name, options = CASES[case]
+    return layers.make(name, WIDTH, **options, **more)
 
 
 def same_state(a, b):
@@ -33,17 +29,16 @@ def same_state(a, b):
 
 
 def test_every_layer_of_the_registry_is_here():
-    assert set(OPTIONS) == set(layers.names())
     for name in layers.names():
         cls = getattr(layers, "".join(part.capitalize() for part in name.split("_")))
-        layer = cls(WIDTH, **OPTIONS[name])
+        layer = cls(WIDTH, **CASES[f"{name} 0"][1])
         assert isinstance(layer, layers.Layer) and layer.name == name and layer.width == WIDTH
         assert "arXiv" in cls.__doc__ and cls.__name__ in layers.__all__
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_steps_are_the_sequence_to_the_last_bit(name, rng):
-    layer = made(name)
+@pytest.mark.parametrize("case", CASES)
+def test_steps_are_the_sequence_to_the_last_bit(case, rng):
+    layer = made(case)
     x = rng.standard_normal((2, 9, WIDTH)).astype(np.float32)
     y, last = layer(x)
     state = None
@@ -54,9 +49,9 @@ def test_steps_are_the_sequence_to_the_last_bit(name, rng):
     assert same_state(layer.prepare()(x)[1], last)
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_states_go_out_and_in(name, rng):
-    layer = made(name)
+@pytest.mark.parametrize("case", CASES)
+def test_states_go_out_and_in(case, rng):
+    layer = made(case)
     x = rng.standard_normal((2, 9, WIDTH)).astype(np.float32)
     _, middle = layer(x[:, :4])
     y, last = layer(x[:, 4:], middle)
@@ -71,11 +66,11 @@ def test_states_go_out_and_in(name, rng):
     assert y3.tobytes() == y.tobytes(), "a state that was used changed"
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_gradients_of_input_state_and_parameters(name, rng):
-    layer = made(name, dtype="float64")
+@pytest.mark.parametrize("case", CASES)
+def test_gradients_of_input_state_and_parameters(case, rng):
+    layer = made(case, dtype="float64")
     x = rng.standard_normal((2, 5, WIDTH))
-    state = {key: value + 0.3 for key, value in layer.export_state(layer.initial_state(2)).items()}
+    state = {key: value + 0.37 for key, value in layer.export_state(layer.initial_state(2)).items()}
     (y, last), backward = stepwell.vjp(layer, x, state)
     weight, weights = rng.standard_normal(y.shape), {key: rng.standard_normal(a.shape) for key, a in last.items()}
     gradients = backward(weight, weights)
@@ -102,29 +97,29 @@ def test_gradients_of_input_state_and_parameters(name, rng):
         check(gradients["parameters"][key], lambda d: loss(x, state, {**parameters, key: parameters[key] + d}))
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_parameters_go_out_and_in(name, rng):
-    layer, other = made(name), made(name, seed=7)
+@pytest.mark.parametrize("case", CASES)
+def test_parameters_go_out_and_in(case, rng):
+    layer, other = made(case), made(case, seed=7)
     x = rng.standard_normal((2, 5, WIDTH)).astype(np.float32)
     y = layer(x)[0]
-    assert layer(x)[0].tobytes() == y.tobytes() == made(name)(x)[0].tobytes()
+    assert layer(x)[0].tobytes() == y.tobytes() == made(case)(x)[0].tobytes()
     lent = other.prepare()(x, parameters=layer.named_parameters())[0]
     own = other(x)[0]
-    assert lent.tobytes() == y.tobytes() and own.tobytes() == made(name, seed=7)(x)[0].tobytes()
+    assert lent.tobytes() == y.tobytes() and own.tobytes() == made(case, seed=7)(x)[0].tobytes()
     other.set_named_parameters(layer.named_parameters())
     assert other(x)[0].tobytes() == y.tobytes()
     copies = layer.named_parameters()
     for value in copies.values():
         value[...] = 0
     assert layer(x)[0].tobytes() == y.tobytes()
-    again = layers.make(name, WIDTH, **{key: value for key, value in layer.config.items()})
+    again = layers.make(layer.name, WIDTH, **{key: value for key, value in layer.config.items()})
     assert again.config == layer.config
     assert layer.to("float64").dtype == np.float64 and layer(x.astype(np.float64))[0].dtype == np.float64
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_packed_and_padded_sequences(name, rng):
-    layer = made(name)
+@pytest.mark.parametrize("case", CASES)
+def test_packed_and_padded_sequences(case, rng):
+    layer = made(case)
     x = rng.standard_normal((1, 9, WIDTH)).astype(np.float32)
     y, last = layer(x, cu_seqlens=[0, 4, 9])
     padded = np.zeros((2, 5, WIDTH), np.float32)
@@ -137,7 +132,7 @@ def test_packed_and_padded_sequences(name, rng):
 
 
 def test_errors_say_what_is_wrong():
-    layer = made("mamba")
+    layer = made("mamba 0")
     x = np.zeros((2, 5, WIDTH), np.float32)
     with pytest.raises(stepwell.Error, match="unknown mixer mambo, did you mean mamba"):
         layers.make("mambo", 8)
@@ -152,7 +147,7 @@ def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="expected float32 or float64"):
         layers.make("mamba", 8, dtype="float16")
     with pytest.raises(TypeError, match="of another layer"):
-        layer(x, made("mamba")(x)[1])
+        layer(x, made("mamba 0")(x)[1])
     with pytest.raises(ValueError, match="the state has the fields"):
         layer(x, {"h": x})
     with pytest.raises(TypeError, match="the state is a ndarray"):

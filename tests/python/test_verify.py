@@ -227,3 +227,30 @@ def test_case_files_are_checked(tmp_path):
 def test_verify_gated_delta_is_reachable():
     q = np.random.default_rng(0).standard_normal((1, 9, 2, 4))
     assert all(row["relative"] < 1e-11 for row in ops.verify_gated_delta(q, q, q, l2norm=True))
+
+
+def test_torch_tensors_bring_their_own_gradients():
+    torch = pytest.importorskip("torch")
+
+    def step(x, g, state):
+        state = torch.exp(g) * state + x
+        return state, state
+
+    def sequence(x, g, state):
+        outputs = []
+        for t in range(x.shape[1]):
+            y, state = step(x[:, t], g[:, t], state)
+            outputs.append(y)
+        return torch.stack(outputs, dim=1), state
+
+    def detached(x, g, state):
+        y, state = sequence(x, g, state)
+        return y, state.detach()
+
+    generator = torch.Generator().manual_seed(0)
+    inputs = {"x": torch.randn(B, T, D, generator=generator), "g": -torch.rand(B, T, D, generator=generator)}
+    settings = dict(state=torch.zeros(B, D), extremes={"g": [0, -1e3, -math.inf]}, out=None)
+    report = verify.check(step, sequence, inputs, **settings)
+    assert report.passed and set(outcomes(report).values()) == {"PASS"}, str(report)
+    report = verify.check(step, detached, inputs, **settings)
+    assert [row["promise"] for row in report.failures()] == ["gradients"], str(report)
