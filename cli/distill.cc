@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/report/pages.h"
 #include "cli/settings.h"
 #include "cli/table.h"
 
@@ -116,13 +117,15 @@ int distill_command(const DistillArguments& a) {
                  static_cast<long long>(d.step()), folder.c_str());
     return kInterrupted;
   }
+  const std::string page = io::join_path(folder, "report.html");
+  io::write_file(page, distill_page(read_distillation(folder)).html());
   if (a.json) {
     std::printf("%s\n", io::to_json(distiller.report()).c_str());
     return kSuccess;
   }
   print_drift(distiller.report());
   print_errors(distiller.report());
-  std::printf("\n%s\n", io::join_path(folder, memory::kReportFile).c_str());
+  std::printf("\n%s\n%s\n", io::join_path(folder, memory::kReportFile).c_str(), page.c_str());
   return kSuccess;
 }
 

@@ -334,6 +334,9 @@ times = [1, 2]
   ASSERT_EQ(first.status, 0) << first.err;
   EXPECT_PRED2(contains, first.out, "accuracy on 4 held-out sequences");
   EXPECT_PRED2(contains, first.err, "before imitation: drift");
+  const std::string page = io::read_file(io::join_path(run, "report.html"), 1 << 24);
+  EXPECT_EQ(io::WellFormed(page).fault(), "");
+  EXPECT_PRED2(contains, page, "Rounds of imitation");
   const CommandResult json =
       run_stepwell({"distill", recipe, "--out", scratch.path("again"), "--threads", "1", "--json"});
   const Config report = io::parse_json(json.out, "report");
