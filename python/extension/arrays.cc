@@ -40,6 +40,17 @@ std::optional<DType> dtype_of_format(std::string_view format, std::int64_t size)
   return {};
 }
 
+std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype dtype) {
+  const auto is = [&](nb::dlpack::dtype_code code) { return dtype.code == static_cast<std::uint8_t>(code); };
+  if (dtype.lanes != 1) return {};
+  if (is(nb::dlpack::dtype_code::Bfloat) && dtype.bits == 16) return DType::BF16;
+  if (!is(nb::dlpack::dtype_code::Float)) return {};
+  if (dtype.bits == 16) return DType::F16;
+  if (dtype.bits == 32) return DType::F32;
+  if (dtype.bits == 64) return DType::F64;
+  return {};
+}
+
 }  // namespace
 
 Tensor tensor_of(nb::handle object, const std::string& name) {
@@ -78,13 +89,12 @@ nb::object array_of(Tensor tensor) {
   }
 }
 
-nb::object widened(nb::handle object, const std::string& name) {
+nb::object copy_of(nb::handle object, const std::string& name) {
   const auto array = nb::cast<nb::ndarray<nb::ro, nb::device::cpu>>(object);
-  const nb::dlpack::dtype dtype = array.dtype();
-  const bool brain = dtype.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
-  const bool half = dtype.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float);
-  STEPWELL_CHECK(dtype.bits == 16 && dtype.lanes == 1 && (brain || half), name,
-                 "a dtype of " + std::to_string(dtype.bits) + " bits, expected float32, float64, bfloat16 or float16");
+  const std::optional<DType> dtype = dtype_of_dlpack(array.dtype());
+  STEPWELL_CHECK(dtype.has_value(), name,
+                 "items of " + std::to_string(array.dtype().bits) +
+                     " bits of another dtype, expected float32, float64, bfloat16 or float16");
   STEPWELL_CHECK(array.ndim() <= Shape::kMaxRank, name,
                  std::to_string(array.ndim()) + " dimensions, expected at most " + std::to_string(Shape::kMaxRank));
   std::array<std::int64_t, Shape::kMaxRank> extents{}, strides{};
@@ -92,9 +102,9 @@ nb::object widened(nb::handle object, const std::string& name) {
     extents[i] = static_cast<std::int64_t>(array.shape(i));
     strides[i] = array.stride(i);
   }
-  const Tensor narrow = Tensor::wrap(const_cast<void*>(array.data()), Shape(std::span(extents).first(array.ndim())),
-                                     std::span(strides).first(array.ndim()), brain ? DType::BF16 : DType::F16, nullptr);
-  return array_of(narrow.to(DType::F32));
+  const Tensor lent = Tensor::wrap(const_cast<void*>(array.data()), Shape(std::span(extents).first(array.ndim())),
+                                   std::span(strides).first(array.ndim()), *dtype, nullptr);
+  return array_of(dtype_size(*dtype) == 2 ? lent.to(DType::F32) : lent.clone());
 }
 
 std::vector<std::int64_t> integers_of(nb::handle object, const std::string& name) {

@@ -23,8 +23,9 @@ Tensor tensor_of(nb::handle object, const std::string& name);
 // The tensor as a NumPy array: its own memory if nobody else holds it, or else a copy.
 nb::object array_of(Tensor tensor);
 
-// Any DLPack array on the CPU of bfloat16 or float16 as float32, exactly.
-nb::object widened(nb::handle object, const std::string& name);
+// Any DLPack array on the CPU as a NumPy array of its own: float32 and float64 as they are, bfloat16 and float16 as
+// float32, exactly.
+nb::object copy_of(nb::handle object, const std::string& name);
 
 std::vector<std::int64_t> integers_of(nb::handle object, const std::string& name);
 

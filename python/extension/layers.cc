@@ -214,10 +214,24 @@ PyState initial_state(PyLayer& self, std::int64_t sequences) {
   });
 }
 
+// Never with the interpreter's lock: whoever has the layer's may be waiting for that.
+template <class F>
+auto shared(PyLayer& self, F&& read) {
+  const nb::gil_scoped_release unlocked;
+  const std::shared_lock lock(self.mutex);
+  return std::forward<F>(read)(std::as_const(*self.layer));
+}
+
 nb::dict named_parameters(PyLayer& self) {
   nb::dict by_name;
-  for (const auto& [name, tensor] : self.layer->named_parameters()) by_name[name.c_str()] = array_of(tensor);
+  for (const auto& [name, tensor] : shared(self, [](const Layer& layer) { return layer.named_parameters(); })) {
+    by_name[name.c_str()] = array_of(tensor);
+  }
   return by_name;
+}
+
+bool is_wide(PyLayer& self) {
+  return shared(self, [](const Layer& layer) { return layer.dtype() == DType::F64; });
 }
 
 void set_named_parameters(PyLayer& self, const nb::dict& arrays) {
@@ -252,7 +266,7 @@ void bind_layers(nb::module_& m) {
   nb::class_<PyLayer>(m, "Layer")
       .def_prop_ro("type", [](const PyLayer& self) { return std::string(self.layer->type()); })
       .def_prop_ro("width", [](const PyLayer& self) { return self.layer->width(); })
-      .def_prop_ro("wide", [](const PyLayer& self) { return self.layer->dtype() == DType::F64; })
+      .def_prop_ro("wide", &is_wide)
       .def_prop_ro("config", [](const PyLayer& self) { return value_of(self.layer->config()); })
       .def_prop_ro("state_fields",
                    [](const PyLayer& self) {

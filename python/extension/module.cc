@@ -94,7 +94,7 @@ NB_MODULE(_core, m) {
   m.def("call", &call_op, nb::arg("op"), nb::arg("arrays"), nb::arg("options"), nb::arg("cu_seqlens").none(),
         nb::arg("wanted"));
   m.def("verify_gated_delta", &verify_op, nb::arg("arrays"), nb::arg("options"), nb::arg("cu_seqlens").none());
-  m.def("widened", &widened);
+  m.def("copy_of", &copy_of);
   m.def("set_num_threads", &set_threads);
   m.def("get_num_threads", &threads);
   m.def("after_fork", &after_fork);

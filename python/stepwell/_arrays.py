@@ -36,12 +36,15 @@ def _from_dlpack(value, name):
     device = value.__dlpack_device__()
     if int(device[0]) != _CPU:
         raise TypeError(f"{name} is a {_type_name(value)} on device {tuple(device)}, {_RULE}")
+    if getattr(value, "requires_grad", False):
+        raise ValueError(f"{name} requires a gradient that NumPy's arrays do not carry, expected a detached tensor; "
+                         "stepwell.torch is differentiable")
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError) as error:
-        # NumPy knows no bfloat16, and exporters refuse what they cannot share.
+        # NumPy knows no bfloat16, and old ones nothing that is read-only.
         try:
-            return _core.widened(value, name)
+            return _core.copy_of(value, name)
         except _core.Error:
             raise
         except Exception:

@@ -183,6 +183,46 @@ class Bfloat16:
         return new(ctypes.addressof(self.managed), b"dltensor", None)
 
 
+class OfOldKind:
+    """float32 over DLPack from a library that NumPy's own import does not get along with."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+        self.asked = 0
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **_):
+        self.asked += 1
+        if self.asked == 1:
+            raise BufferError("not for you")
+        return self.numbers.__dlpack__()
+
+
+def test_what_numpy_does_not_import_is_copied():
+    numbers = np.arange(24.0).reshape(4, 6)[:, ::2]
+    for dtype in (np.float32, np.float64):
+        array = numbers.astype(dtype)
+        assert ops.softmax(OfOldKind(array.T)).tobytes() == ops.softmax(array.T).tobytes()
+    with pytest.raises(ValueError, match="x.*items of 64 bits"):
+        ops.softmax(OfOldKind(np.arange(3)))
+
+
+def test_torch_tensors_are_arrays():
+    torch = pytest.importorskip("torch")
+    x = torch.randn(3, 4, 5)
+    assert ops.softmax(x).tobytes() == ops.softmax(x.numpy()).tobytes()
+    assert ops.softmax(x.transpose(0, 2)).tobytes() == ops.softmax(x.transpose(0, 2).numpy().copy()).tobytes()
+    half = x.to(torch.bfloat16)
+    assert ops.softmax(half).tobytes() == ops.softmax(half.float().numpy()).tobytes()
+    assert ops.softmax(half.to(torch.float16)).tobytes() == ops.softmax(half.float().numpy()).tobytes()
+    with pytest.raises(ValueError, match="x requires a gradient.*expected a detached tensor"):
+        ops.softmax(x.requires_grad_())
+    with pytest.raises(TypeError, match="x has dtype int64"):
+        ops.softmax(torch.arange(3))
+
+
 class Elsewhere:
     def __dlpack_device__(self):
         return (2, 0)
