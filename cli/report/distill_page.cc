@@ -172,7 +172,10 @@ void add_drift(io::HtmlPage& page, const DistillRecord& run) {
   page.paragraph(
       "How far the cell's memory, running on its own, is from the teacher's: mean square difference, also as "
       "a part of the variance of the teacher's memory. Over the last steps it is " +
-      number_text(drift_ratio(run)) + " times that of the first window.");
+      number_text(drift_ratio(run)) +
+      " times that of the first window. A teacher forgets what has left its window; where the cell keeps it, drift is "
+      "no "
+      "fault.");
   LineChart chart{
       .title = "Drift along held-out sequences", .x = {.title = "step"}, .y = {.title = "drift / variance"}};
   chart.lines = {drift_line(run, &DistillRecord::Drift::over_variance, "drift")};

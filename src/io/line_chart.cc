@@ -250,7 +250,7 @@ std::string to_svg(const SmallMultiples& chart) {
     Range y = chart.same_scale ? all : y_range(panel);
     y.pad(0.05);
     const Box box{left, top + 26, left + panel_width - 14, top + panel_height - 24};
-    draw_panel(svg, panel, box, y, {4, 5, false});
+    draw_panel(svg, panel, box, y, {std::clamp(static_cast<int>(panel_width / 70), 3, 8), 5, false});
   }
   return std::move(svg).finish();
 }

@@ -135,9 +135,16 @@ void Svg::dot(double x, double y, int colour) {
 
 void Svg::points(const std::vector<std::pair<double, double>>& points) {
   char letter = 'M';
-  for (const auto& [x, y] : points) {
-    out_ += letter + number(x) + " " + number(y);
+  std::string before;  // the height of the point before
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto& [x, y] = points[i];
+    const std::string height = number(y);
+    const bool last = i + 1 == points.size();
+    const bool inside = !last && i > 0 && (points[i - 1].first - x) * (points[i + 1].first - x) < 0;
+    if (inside && height == before && height == number(points[i + 1].second)) continue;  // on a level line
+    out_ += letter + number(x) + " " + height;
     letter = 'L';
+    before = height;
   }
 }
 

@@ -142,6 +142,19 @@ TEST(Chart, KeepsTheSpikesOfLongLines) {
   EXPECT_NE(with, to_svg(chart));
 }
 
+// Points along a level line need not be written; its ends and corners do.
+TEST(Chart, LevelLinesAreShort) {
+  Line line;
+  for (int i = 0; i < 500; ++i) {
+    line.x.push_back(i);
+    line.y.push_back(i < 250 ? 0 : 1);
+  }
+  const std::string svg = to_svg(LineChart{.lines = {line}});
+  const std::size_t at = svg.find(" d=\"M");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(count(svg.substr(at, svg.find('"', at + 5) - at), "L"), 3u);
+}
+
 TEST(Chart, RefusesUnevenLines) {
   EXPECT_THROW(to_svg(LineChart{.lines = {{.x = {1, 2}, .y = {1}}}}), Error);
   EXPECT_THROW(to_svg(LineChart{.lines = {{.x = {1}, .y = {1}, .low = {0}}}}), Error);
