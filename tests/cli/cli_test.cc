@@ -354,6 +354,23 @@ times = [1, 2]
   expect_failure({"distill", recipe, "--out", run}, "holds a run already");
 }
 
+TEST(Cli, BenchesMemories) {
+  const CommandResult table = run_stepwell({"bench", "--memory", "--op", "gradient", "--seeds", "2"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_PRED2(contains, table.out, "unrolled gated cell");
+  EXPECT_PRED2(contains, table.out, " ± ");
+  const CommandResult json = run_stepwell({"bench", "--memory", "--op", "gradient", "--seeds", "1", "--json"});
+  const Config tables = io::parse_json(json.out, "bench");
+  // The teacher reaches the farthest token as well as the last one, the unrolled cell does not.
+  const auto& rows = tables.as_array("bench")[0].find("rows")->as_array("rows");
+  const auto norm = [](const Config& row, const char* column) {
+    return row.find(column)->as_array(column)[0].as_double(column);
+  };
+  EXPECT_NEAR(norm(rows.back(), "teacher") / norm(rows.front(), "teacher"), 1, 0.1);
+  EXPECT_LT(norm(rows.back(), "unrolled gated cell") / norm(rows.front(), "unrolled gated cell"), 1e-3);
+  expect_failure({"bench", "--memory", "--op", "nothing"}, "there are cost, gradient");
+}
+
 TEST(Cli, InfoNamesVersionAndInstructionSet) {
   const CommandResult table = run_stepwell({"info"});
   EXPECT_EQ(table.status, 0);
