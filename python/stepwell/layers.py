@@ -231,6 +231,12 @@ def _class_of(name, summary, source):
     return type("".join(part.capitalize() for part in name.split("_")), (Layer,), members)
 
 
+def __getattr__(name: str) -> type[Layer]:
+    """For the classes below, which type checkers cannot see, and for a better message."""
+    classes = [known for known in __all__ if known[0].isupper() and known not in ("Layer", "State")]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its layers are {', '.join(classes)}")
+
+
 for _row in _core.mixers():
     _class = _class_of(*_row)
     globals()[_class.__name__] = _class

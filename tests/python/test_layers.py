@@ -136,6 +136,8 @@ def test_errors_say_what_is_wrong():
     x = np.zeros((2, 5, WIDTH), np.float32)
     with pytest.raises(stepwell.Error, match="unknown mixer mambo, did you mean mamba"):
         layers.make("mambo", 8)
+    with pytest.raises(AttributeError, match="no attribute 'Mambo'; its layers are Mamba, Mamba2, "):
+        layers.Mambo(8)
     with pytest.raises(stepwell.Error, match="d_stat"):
         layers.make("mamba", 8, d_stat=4)
     with pytest.raises(stepwell.Error, match=r"x is \[2, 5, 11\]"):

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Callable
 
@@ -58,12 +57,13 @@ def cases(
     "in.X" or "param.X" (or plainly "X" for an input), those of Σ output · cotangent. Whatever the file expects must be
     there; gradients only if the file has cotangents. → Report, a row for each kind (and type of layer) and dtype.
     """
-    paths = sorted(pathlib.Path(folder).rglob("*.safetensors"))
+    paths = sorted(os.path.join(root, name) for root, _, names in os.walk(folder)
+                   for name in names if name.endswith(".safetensors"))
     if not paths:
         raise FileNotFoundError(f"{folder} holds no .safetensors file")
     groups = {}
     for path in paths:
-        file = _core.CaseFile(str(path))
+        file = _core.CaseFile(path)
         for dtype in dtypes:
             if not file.runs_in(dtype == "float64"):
                 continue

@@ -94,7 +94,7 @@ def layers(layer: str | None = None, *, cases: Iterable = (), out: Callable | No
     """The promises for every built-in op and layer, or for the one named; then the case files in the folders `cases`.
 
     The command `stepwell verify` runs the same; heap allocations of a step (X6) can be counted there only, and are NOT
-    RUN here. Takes about 20 seconds for all layers on one thread. → Report.
+    RUN here. Takes some seconds for all of them. → Report.
     """
     report = Report(out)
     report.start()
