@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """stepwell.torch.ops: gradients, bits, types, strides, errors."""
 
+import inspect
 import resource
+import typing
 
 import numpy as np
 import pytest
@@ -245,7 +247,9 @@ def test_every_op_is_here():
     functions = {name for name in stepwell.ops.__all__ if name not in ("vjp", "verify_gated_delta")}
     assert set(stepwell.torch.ops.__all__) == functions
     for name in functions:
-        assert getattr(stepwell.torch.ops, name).__doc__ == getattr(stepwell.ops, name).__doc__
+        function = getattr(stepwell.torch.ops, name)
+        assert function.__doc__ == getattr(stepwell.ops, name).__doc__
+        assert "Array" not in str(inspect.signature(function)) and "return" in typing.get_type_hints(function)
     assert set(OPS) <= functions
 
 

@@ -8,10 +8,12 @@ torch.compile and torch.export (torch 2.4 and later) a call is one node, torch.o
 """
 
 from types import FunctionType
+from typing import Any  # noqa: F401  in the hints below, as is Borders
 
 import torch
 
 from .. import ops as _ops
+from .._arrays import Borders  # noqa: F401
 from .._calls import call_op as _call_on_arrays
 from .._calls import vjp
 from ._function import check_tensor, differentiable
@@ -62,6 +64,8 @@ def _on_tensors(function):
     """A function of stepwell.ops as a function of this module: its calls go to the call_op above."""
     twin = FunctionType(function.__code__, globals(), function.__name__, function.__defaults__, function.__closure__)
     twin.__kwdefaults__ = function.__kwdefaults__
+    twin.__annotations__ = {name: hint.replace("np.ndarray", "torch.Tensor").replace("Array", "torch.Tensor")
+                            for name, hint in function.__annotations__.items()}
     twin.__doc__ = function.__doc__
     twin.__module__ = __name__
     return twin
