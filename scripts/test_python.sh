@@ -26,13 +26,8 @@ echo '[3/6] Clean virtual environment'
 "$python" -m venv "$out/clean"
 "$out/clean/bin/pip" install --quiet "$out"/stepwell-*.whl
 (cd "$out" && clean/bin/python -c '
-import time
-start = time.perf_counter()
 import numpy as np
-middle = time.perf_counter()
 import stepwell
-end = time.perf_counter()
-print(f"import: {end - start:.3f} s, {middle - start:.3f} s of it for NumPy {np.__version__}")
 layer = stepwell.layers.make("gated_delta_net2", 64, num_heads=2, head_dim=16)
 x = np.random.default_rng(0).standard_normal((2, 50, 64)).astype(np.float32)
 y, _ = layer(x)
@@ -41,6 +36,7 @@ for t in range(50):
     z, state = layer.step(x[:, t], state)
     assert (z == y[:, t]).all()
 print(stepwell.info())')
+"$out/clean/bin/python" bench/python_calls.py
 echo '[4/6] Tests'
 "$python" -m venv --system-site-packages "$out/venv"
 "$out/venv/bin/pip" install --quiet --no-deps "$out"/stepwell-*.whl
