@@ -9,7 +9,8 @@ torch = pytest.importorskip("torch")
 import torch_references as reference
 from torch_calls import numbers
 
-from stepwell.torch import causal_conv1d_fn, causal_conv1d_update, mamba_chunk_scan_combined, selective_scan_fn
+from stepwell.torch import (causal_conv1d_fn, causal_conv1d_update, mamba_chunk_scan_combined, selective_scan_fn,
+                            selective_state_update)
 
 
 def close(got, expected):
@@ -214,6 +215,52 @@ def test_gradcheck_of_chunk_scan():
                                          return_final_states=True)
 
     assert torch.autograd.gradcheck(run, tuple(inputs.values()), atol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------ selective_state_update
+
+@pytest.mark.parametrize("groups", [None, 3])
+def test_state_updates_continue_the_scan(groups):
+    inputs = {name: t.detach() for name, t in scan_inputs(groups=groups).items()}
+    whole, last = selective_scan_fn(**inputs, delta_softplus=True, return_last_state=True)
+    state = torch.zeros_like(last)
+    for t in range(whole.shape[2]):
+        u, delta, z, B, C = (inputs[name][..., t] for name in ("u", "delta", "z", "B", "C"))
+        y = selective_state_update(state, u, delta, inputs["A"], B, C, inputs["D"], z, inputs["delta_bias"], True)
+        assert torch.equal(y, whole[:, :, t])
+    assert torch.equal(state, last)
+
+
+def test_state_updates_continue_the_chunk_scan():
+    inputs = {name: t.detach() for name, t in ssd_inputs().items()}
+    whole, last = mamba_chunk_scan_combined(**inputs, chunk_size=4, dt_softplus=True, return_final_states=True)
+    heads, width, states = last.shape[1:]
+    state = inputs["initial_states"].clone()
+
+    def of_heads(t):
+        return t[..., None].expand(*t.shape, width)
+
+    A = of_heads(inputs["A"])[..., None].expand(heads, width, states)
+    for t in range(whole.shape[1]):
+        x, dt, z, B, C = (inputs[name][:, t] for name in ("x", "dt", "z", "B", "C"))
+        y = selective_state_update(state, x, of_heads(dt), A, B, C, of_heads(inputs["D"]), z,
+                                   of_heads(inputs["dt_bias"]), dt_softplus=True)
+        close(y, whole[:, t])
+    close(state, last)
+
+
+def test_state_updates_of_chosen_rows():
+    n = numbers()
+    states, x, dt, A, B = n(5, 6, 3), n(2, 6), n(2, 6), -n(6, 3).abs(), n(2, 3)
+    before, rows = states.clone(), torch.tensor([4, 1])
+    y = selective_state_update(states, x, dt, A, B, B, dt_softplus=True, state_batch_indices=rows)
+    alone = before[rows]
+    assert torch.equal(y, selective_state_update(alone, x, dt, A, B, B, dt_softplus=True))
+    assert torch.equal(states[rows], alone) and torch.equal(states[[0, 2, 3]], before[[0, 2, 3]])
+    with pytest.raises(ValueError, match="state is"):
+        selective_state_update(states, x[:, None], dt, A, B, B)
+    with pytest.raises(ValueError, match="names a row twice"):
+        selective_state_update(states, x, dt, A, B, B, state_batch_indices=torch.tensor([1, 1]))
 
 
 # ------------------------------------------------------------------------------------------------ causal_conv1d

@@ -6,7 +6,7 @@ stepwell.torch.ops     every op of stepwell.ops on tensors, differentiable, stat
 stepwell.torch.layers  every mixer of stepwell.layers as an nn.Module under its published parameter names
 and under the names, arguments, defaults and results of the public GPU libraries:
 stepwell.torch.fla            chunk_* and fused_recurrent_* of fla.ops
-stepwell.torch.mamba_ssm      selective_scan_fn, mamba_chunk_scan_combined
+stepwell.torch.mamba_ssm      selective_scan_fn, mamba_chunk_scan_combined, selective_state_update
 stepwell.torch.causal_conv1d  causal_conv1d_fn, causal_conv1d_update
 
 Everything computes on the CPU: tensors on other devices are a ValueError. float32 and float64 are computed in, bfloat16

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Stepwell authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of several sequences each, as the public libraries' seq_idx marks them."""
+"""What the public libraries say with integers: which tokens of a row belong together, which states are meant."""
 
 import torch
 
@@ -31,3 +31,15 @@ class Segments:
 def packed(tensor):
     """[B, T, …] as [1, B·T, …]; None stays None."""
     return None if tensor is None else tensor.reshape(1, tensor.shape[0] * tensor.shape[1], *tensor.shape[2:])
+
+
+def rows_of(name, indices, x, states):
+    """`indices` [batch of x] as rows of `states`."""
+    batch, count = x.shape[0], states.shape[0]
+    if tuple(indices.shape) != (batch,):
+        raise ValueError(f"{name} is {list(indices.shape)}, expected [{batch}]")
+    if bool((indices < 0).any()) or bool((indices >= count).any()):
+        raise NotImplementedError(f"{name} outside [0, {count}): there is no padding slot")
+    if indices.unique().numel() != batch:
+        raise ValueError(f"{name} names a row twice")
+    return indices.long()

@@ -5,7 +5,7 @@
 import torch
 
 from . import ops
-from ._segments import Segments, packed
+from ._segments import Segments, packed, rows_of
 
 __all__ = ["causal_conv1d_fn", "causal_conv1d_update"]
 
@@ -71,7 +71,8 @@ def causal_conv1d_update(x, conv_state, weight, bias=None, activation=None, cach
     tokens = x.unsqueeze(-1) if x.dim() == 2 else x
     batch, dim, time = tokens.shape
     width, length = weight.shape[-1], conv_state.shape[-1]
-    rows = conv_state if conv_state_indices is None else conv_state[_rows(conv_state_indices, batch, conv_state)]
+    at = None if conv_state_indices is None else rows_of("conv_state_indices", conv_state_indices, x, conv_state)
+    rows = conv_state if at is None else conv_state[at]
     if tuple(rows.shape) != (batch, dim, length) or length < width - 1:
         raise ValueError(f"conv_state is {list(conv_state.shape)}, expected [{batch}, {dim}, {width - 1} or more]")
     rows = rows.detach()
@@ -89,22 +90,12 @@ def causal_conv1d_update(x, conv_state, weight, bias=None, activation=None, cach
     y, _ = ops.short_conv(tokens.transpose(1, 2), weight, bias, activation=_activation(activation),
                           initial_state=_window(before, width))
     with torch.no_grad():
-        if conv_state_indices is None:
+        if at is None:
             conv_state.copy_(after)
         else:
-            conv_state[conv_state_indices.long()] = after
+            conv_state[at] = after
     y = _laid_as(tokens, y.transpose(1, 2))
     return y.squeeze(-1) if x.dim() == 2 else y
-
-
-def _rows(indices, batch, conv_state):
-    if tuple(indices.shape) != (batch,):
-        raise ValueError(f"conv_state_indices is {list(indices.shape)}, expected [{batch}]")
-    if bool((indices < 0).any()) or bool((indices >= conv_state.shape[0]).any()):
-        raise NotImplementedError(f"conv_state_indices outside [0, {conv_state.shape[0]}): there is no padding slot")
-    if indices.unique().numel() != batch:
-        raise ValueError("conv_state_indices names a row twice")
-    return indices.long()
 
 
 def _ring(start, offsets, length, dim):

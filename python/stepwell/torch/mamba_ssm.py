@@ -6,9 +6,9 @@ import torch
 
 from . import ops
 from ._function import check_tensor
-from ._segments import Segments, packed
+from ._segments import Segments, packed, rows_of
 
-__all__ = ["mamba_chunk_scan_combined", "selective_scan_fn"]
+__all__ = ["mamba_chunk_scan_combined", "selective_scan_fn", "selective_state_update"]
 
 
 def _token_matrix(name, value, dim):
@@ -124,3 +124,36 @@ def _sequences(seq_idx, cu_seqlens, batch, time, with_initial):
     if time == 0:
         filled = torch.zeros(1, dtype=torch.int64)
     return borders, filled[:1], filled[-1:]
+
+
+def selective_state_update(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False,
+                           state_batch_indices=None):
+    """The next token of selective_scan_fn or mamba_chunk_scan_combined, updating `state` in place.
+
+    state [B, D, N]; x, dt, z [B, D]; A [D, N]; B, C [B, N] or [B, G, N]; D, dt_bias [D] → [B, D]. Or with heads: state
+    [B, H, P, N]; x, dt, z [B, H, P]; A [H, P, N]; D, dt_bias [H, P] → [B, H, P].
+    state_batch_indices [B]: state holds more sequences, and these are the rows of x's.
+    """
+    if state.dim() not in (3, 4) or x.dim() != state.dim() - 1:
+        raise ValueError(f"state is {list(state.shape)} and x {list(x.shape)}, expected [batch, dim, dstate] and "
+                         "[batch, dim], or [batch, nheads, headdim, dstate] and [batch, nheads, headdim]")
+    at = None if state_batch_indices is None else rows_of("state_batch_indices", state_batch_indices, x, state)
+    before = state.detach() if at is None else state.detach()[at]
+    B, C = (m if m.dim() == 3 else m.unsqueeze(1) for m in (B, C))
+
+    def token(t):  # [B, 1, channels], of all heads
+        return None if t is None else t.reshape(t.shape[0], 1, -1)
+
+    def channels(t):
+        return None if t is None else t.reshape(-1)
+
+    y, after = ops.selective_scan(token(x), token(dt), A.reshape(-1, A.shape[-1]), B.unsqueeze(1), C.unsqueeze(1),
+                                  channels(D), token(z), channels(dt_bias), softplus=dt_softplus,
+                                  initial_state=before.reshape(before.shape[0], -1, before.shape[-1]))
+    with torch.no_grad():
+        after = after.reshape(before.shape).to(state.dtype)
+        if at is None:
+            state.copy_(after)
+        else:
+            state[at] = after
+    return y.reshape(x.shape)
