@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import torch_references as reference
 from torch_calls import numbers
 
-from stepwell.torch import fla
+from stepwell.torch import fla, ops
 
 SIZES = [(2, 7, 2, 2, 3, 4), (1, 1, 1, 1, 1, 1), (2, 0, 1, 2, 2, 3), (1, 67, 2, 4, 5, 3), (1, 130, 1, 1, 17, 2)]
 
@@ -232,6 +232,8 @@ def test_no_state_unless_asked(name):
 def test_chunk_size_is_heeded():
     i = Inputs(1, 67, 1, 1, 3, 2)
     compare(i, "chunk_kda", dict(chunk_size=32))
+    o, _ = fla.chunk_kda(i.q, i.k, i.v, i.gk, i.beta, chunk_size=32)
+    assert torch.equal(o, ops.gated_delta(i.q, i.k, i.v, i.gk, beta=i.beta, form="chunked", chunk=32)[0])
     with pytest.raises(ValueError, match="chunk_size=0"):
         fla.chunk_kda(i.q, i.k, i.v, i.gk, i.beta, chunk_size=0)
 

@@ -217,7 +217,7 @@ def test_gradcheck_of_chunk_scan():
     assert torch.autograd.gradcheck(run, tuple(inputs.values()), atol=1e-6)
 
 
-# ------------------------------------------------------------------------------------------------ selective_state_update
+# ------------------------------------------------------------------------------------------- selective_state_update
 
 @pytest.mark.parametrize("groups", [None, 3])
 def test_state_updates_continue_the_scan(groups):

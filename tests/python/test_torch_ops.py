@@ -98,6 +98,13 @@ def test_expanded_gradients_arrive():
     assert x.grad.abs().max() < 1e-15
 
 
+def test_views_that_torch_negates_lazily():
+    z = torch.view_as_complex(numbers()(3, 4, 2))
+    negated = z.conj().imag
+    assert negated.is_neg()
+    assert torch.equal(stepwell.torch.ops.softmax(negated), stepwell.torch.ops.softmax(-z.imag))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_of_one_argument_alone(name):
     function, tensors, options = call_of(name, np.float32)
