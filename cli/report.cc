@@ -29,6 +29,7 @@ std::vector<Record> read_all(const std::vector<std::string>& paths, Record (*rea
 }
 
 io::HtmlPage page_of(const std::vector<std::string>& paths) {
+  if (paths.size() == 1 && io::file_exists(paths[0])) return bench_page(paths[0]);
   const auto distillations = std::ranges::count_if(paths, is_distillation);
   if (distillations == 0) {
     const std::vector<RunRecord> runs = read_all(paths, read_run);
@@ -44,7 +45,8 @@ io::HtmlPage page_of(const std::vector<std::string>& paths) {
 int report_command(const ReportArguments& a) {
   const io::HtmlPage page = page_of(a.runs);
   std::string out = a.out;
-  if (out.empty()) out = a.runs.size() == 1 ? io::join_path(a.runs[0], "report.html") : "report.html";
+  const bool folder = a.runs.size() == 1 && !io::file_exists(a.runs[0]);
+  if (out.empty()) out = folder ? io::join_path(a.runs[0], "report.html") : "report.html";
   io::write_file(out, page.html());
   std::printf("%s\n", out.c_str());
   return kSuccess;
@@ -54,7 +56,9 @@ int report_command(const ReportArguments& a) {
 
 Action declare_report(Options& options) {
   const auto a = std::make_shared<ReportArguments>();
-  options.arguments("runs", a->runs, "Folders of runs; one gives a page about it, several a comparison");
+  options.arguments(
+      "runs", a->runs,
+      "Folders of runs: one gives a page about it, several a comparison; or what bench --memory --json printed");
   options.text("--out", a->out, "FILE", "The page to write (default: report.html in the run, or here for several)");
   return [a] { return report_command(*a); };
 }

@@ -79,7 +79,8 @@ std::vector<double> unrolled_norms(Context& ctx, const Tensor& tokens, std::int6
 
 MemoryTable memory_cost(const MemoryBench& bench) {
   MemoryTable table{"an update of 48 examples, gated cell of 16 numbers, needle",
-                    {"T", "imitation: ms", "depth", "MiB", "through time: ms", "depth", "MiB"},
+                    {"T", "imitation: ms", "imitation: depth", "imitation: MiB", "through time: ms",
+                     "through time: depth", "through time: MiB"},
                     {}};
   for (const std::int64_t length : {24, 96, 384}) {
     bench.progress("cost: T = " + std::to_string(length));

@@ -20,4 +20,7 @@ io::HtmlPage comparison_page(std::span<const RunRecord> runs);
 io::HtmlPage distill_page(const DistillRecord& run);
 io::HtmlPage distill_comparison_page(std::span<const DistillRecord> runs);
 
+// The figures in a file that `stepwell bench --memory --json` printed. Throws Error (File) for any other file.
+io::HtmlPage bench_page(const std::string& path);
+
 }  // namespace stepwell::cli

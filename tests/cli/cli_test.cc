@@ -270,6 +270,31 @@ TEST(Cli, ReportsRuns) {
   expect_usage_error({"report"}, "runs is required");
 }
 
+TEST(Cli, ReportsWhatTheMemoryBenchPrints) {
+  const ScratchFolder scratch;
+  scratch.write("gradient.json", run_stepwell({"bench", "--memory", "--op", "gradient", "--seeds", "2", "--json"}).out);
+  scratch.write("made-up.json", R"([{"section": "cost", "title": "cost", "rows": [
+    {"T": "24", "a: ms": [1, 2], "b: ms": [3, null], "a: MiB": [1]}, {"T": "48", "a: ms": [2, 3], "b: ms": [], "a: MiB": [2]}]},
+    {"section": "needle", "title": "needle", "rows": [{"by": "x & y", "T": [1, 0.5], "2T": [0.5, 0.4], "seconds": [7]}]},
+    {"section": "empty", "title": "nothing", "rows": []}])");
+  const std::string out = scratch.path("page.html");
+  for (const auto& [file, parts] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"gradient.json", {"tokens back", "unrolled gated cell", "class=\"area"}},
+           {"made-up.json", {">MiB<", ">ms<", "1.5 ± 0.71", ">2T<", "x &amp; y", "whisker"}}}) {
+    const CommandResult result = run_stepwell({"report", scratch.path(file), "--out", out});
+    ASSERT_EQ(result.status, 0) << result.err;
+    const std::string page = io::read_file(out, 1 << 24);
+    EXPECT_EQ(io::WellFormed(page).fault(), "");
+    for (const std::string& part : parts) EXPECT_PRED2(contains, page, part);
+  }
+  for (const char* other :
+       {"{}", "[3]", R"([{"title": "t", "rows": [{}]}])", R"([{"title": "t", "rows": [{"a": [1]}]}])",
+        R"([{"title": "t", "rows": [{"a": "x", "b": [1]}, {"a": "x"}]}])"}) {
+    scratch.write("other.json", other);
+    expect_failure({"report", scratch.path("other.json"), "--out", out}, "not what stepwell bench");
+  }
+}
+
 TEST(Cli, ASavedStreamContinuesWithTheSameBytes) {
   const ScratchFolder scratch;
   scratch.write("text", train::small_text());

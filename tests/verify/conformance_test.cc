@@ -53,7 +53,7 @@ TEST(Verify, UnknownLayerIsAnError) {
 TEST(Cases, AllOfMambaPass) {
   Report report;
   verify_cases(STEPWELL_TEST_DATA "/golden/mamba", {}, report);
-  EXPECT_EQ(report.checks().size(), 14u);  // scan and SSD, two layers, and models of two types, in two dtypes
+  EXPECT_EQ(report.checks().size(), 14u);  // scan and SSD, two layers, and models of three types, in two dtypes
   for (const Check& check : report.checks()) {
     EXPECT_EQ(check.outcome, Outcome::Pass) << Report::line(check);
     EXPECT_EQ(check.reason, "") << Report::line(check);
