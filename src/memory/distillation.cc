@@ -25,7 +25,7 @@ std::unique_ptr<SetEncoderTeacher> make_teacher(const DistillRecipe& recipe, con
   if (recipe.mode == DistillMode::Bptt) return nullptr;
   Config options = recipe.teacher;
   options.set("memory_width", cell.memory_width());
-  SetEncoderConfig config = SetEncoderConfig::read(task.input_width(), task.output_width(), options);
+  SetEncoderConfig config = SetEncoderConfig::read(task.input_width(), recipe.horizon * task.output_width(), options);
   if (cell.type() == "gated" && config.bound != MemoryBound::Tanh) {
     fail(ErrorCode::Config, "recipe [teacher]",
          "bound is not tanh, but memories beyond 1 are out of a gated cell's reach: set bound = \"tanh\", or take "
@@ -81,9 +81,11 @@ struct Distillation::Impl {
     return task->sample(recipe.seed, "train", step * recipe.batch, count, recipe.length);
   }
   Draw draw() const {
-    const std::int64_t window = teacher->config().window;
-    return draw_transitions(sequences(recipe.batch), window, cell->context(), recipe.event_share, rng.stream("draws"),
-                            step * recipe.batch);
+    const DrawOptions options{.window = teacher->config().window,
+                              .context = cell->context(),
+                              .event_share = recipe.event_share,
+                              .horizon = recipe.horizon};
+    return draw_transitions(sequences(recipe.batch), options, rng.stream("draws"), step * recipe.batch);
   }
 
   void teacher_step(DistillStep& out);
@@ -97,7 +99,7 @@ struct Distillation::Impl {
 
 void Distillation::Impl::teacher_step(DistillStep& out) {
   const Draw d = draw();
-  const Variable loss = mse_loss(ctx, teacher->predict(ctx, encode_after(ctx, *teacher, d)), d.answers);
+  const Variable loss = answer_loss(ctx, teacher->predict(ctx, encode_after(ctx, *teacher, d)), d.answers);
   const train::AdamReport adam = teacher_adam.step(ctx, teacher->parameters(), loss, out.lr);
   out.phase = "teacher";
   out.loss = loss.value().at(0);
@@ -111,7 +113,10 @@ void Distillation::Impl::cloning_step(DistillStep& out) {
   {
     NoGrad no_grad;
     const MemoryPair pair = encode_pairs(ctx, *teacher, *cell, d);
-    examples = {.memory = pair.before.value(), .tokens = d.tokens, .target = pair.after.value(), .next = d.answers};
+    examples = {.memory = pair.before.value(),
+                .tokens = d.tokens,
+                .target = pair.after.value(),
+                .next = d.answers.slice(1, 0, cell->output_width()).clone()};
   }
   const UpdateReport report = cell->train_step(ctx, examples, out.lr);
   out.phase = "cloning";
@@ -161,7 +166,9 @@ void Distillation::Impl::imitation_step(DistillStep& out) {
 void Distillation::Impl::take_decoder() {
   layers::NamedTensors parameters = cell->named_parameters();
   for (auto& [name, tensor] : parameters) {
-    if (name == "w_read") tensor = tensor_named("decoder", teacher->named_parameters());
+    if (name == "w_read") {
+      tensor = tensor_named("decoder", teacher->named_parameters()).slice(0, 0, cell->output_width());
+    }
   }
   cell->set_named_parameters(parameters);
 }

@@ -26,10 +26,10 @@ Tensor read_with(Context& ctx, const Tensor& memories, const Tensor& w) {
   return linear(ctx, memories, w).value();
 }
 
-// The first `out` of the teacher's predictions.
-Tensor teacher_prediction(Context& ctx, const SetEncoderTeacher& teacher, const Tensor& memories) {
+// The next `out` of the answers that the teacher predicts.
+Tensor teacher_prediction(Context& ctx, const SetEncoderTeacher& teacher, const Tensor& memories, std::int64_t out) {
   NoGrad no_grad;
-  return teacher.predict(ctx, memories).value();
+  return teacher.predict(ctx, memories).value().slice(-1, 0, out).clone();
 }
 
 // Means over steps first … last − 1 (from 0).
@@ -140,7 +140,7 @@ Config::Object evaluate(Context& ctx, const DistillRecipe& recipe, const train::
                                  {"target", targets_of(batch)}};
   if (teacher) {
     const Tensor memories = teacher->encode_trajectory(ctx, batch.x);
-    const Tensor teacher_says = teacher_prediction(ctx, *teacher, memories);
+    const Tensor teacher_says = teacher_prediction(ctx, *teacher, memories, task.output_width());
     variance = mean_variance(memories);
     for (const auto& [first, last] : drift_steps(teacher->config().window, length)) {
       const double d = mean_square_between(student, memories, first, last);
@@ -168,7 +168,8 @@ Config::Object evaluate(Context& ctx, const DistillRecipe& recipe, const train::
                        finite_or_null(score(task, held_out, read_with(ctx, memories, first_readout))));
     }
     if (teacher) {
-      const Tensor says = teacher_prediction(ctx, *teacher, teacher->encode_trajectory(ctx, held_out.x));
+      const Tensor says =
+          teacher_prediction(ctx, *teacher, teacher->encode_trajectory(ctx, held_out.x), task.output_width());
       row.emplace_back("teacher", finite_or_null(score(task, held_out, says)));
     }
     for (const auto& [name, value] : task.baselines(held_out)) row.emplace_back(name, finite_or_null(value));

@@ -13,8 +13,9 @@
 // Single transitions cut out of sequences.
 namespace stepwell::memory {
 
-// The answer that is asked for next, at token t or later: [B, T, out]; NaN after the last question.
-Tensor next_answers(const train::SequenceBatch& batch);
+// The next `horizon` answers that are asked for, at token t or later, one after the other: [B, T, horizon·out]; NaN
+// after the last question.
+Tensor next_answers(const train::SequenceBatch& batch, std::int64_t horizon = 1);
 
 // The last `context` tokens up to token t of every sequence, zeros before the first: x [B, T, d] → [B, context, d].
 Tensor tokens_at(const Tensor& x, std::int64_t t, std::int64_t context);
@@ -24,13 +25,18 @@ struct Draw {
   Tensor rows;                          // [rows, d]: the tokens of all windows
   std::vector<ops::RowWindow> windows;  // [2B]: before and after the token, in turn
   Tensor tokens;                        // [B, context, d]
-  Tensor answers;                       // [B, out]
+  Tensor answers;                       // [B, horizon·out], NaN after the last question
   std::vector<bool> first;              // [B]: the token is a sequence's first; the window before it stands for nothing
 };
 
 // The token of sequence i is decided by (rng, first + i): uniform among those with a question still to come, or with
 // probability `event_share` the one that decides the answer. Windows have at most `window` tokens.
-Draw draw_transitions(const train::SequenceBatch& batch, std::int64_t window, std::int64_t context, double event_share,
-                      const Rng& rng, std::int64_t first);
+struct DrawOptions {
+  std::int64_t window, context;
+  double event_share = 0;
+  std::int64_t horizon = 1;
+};
+Draw draw_transitions(const train::SequenceBatch& batch, const DrawOptions& options, const Rng& rng,
+                      std::int64_t first);
 
 }  // namespace stepwell::memory

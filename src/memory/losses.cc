@@ -55,10 +55,23 @@ Variable uniformity_loss(Context& ctx, const Variable& x) {
   return log(ctx, scale(ctx, sum(ctx, terms), 1 / pairs));
 }
 
+Variable answer_loss(Context& ctx, const Variable& prediction, const Tensor& answers) {
+  const Tensor keep = Tensor::full(answers.shape(), 1), target = answers.clone();
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < answers.numel(); ++i) {
+    const bool there = !std::isnan(answers.data<float>()[i]);
+    count += there;
+    if (!there) keep.data<float>()[i] = target.data<float>()[i] = 0;
+  }
+  if (count == answers.numel()) return mse_loss(ctx, prediction, answers);
+  const double share = static_cast<double>(answers.numel()) / static_cast<double>(std::max<std::int64_t>(count, 1));
+  return scale(ctx, mse_loss(ctx, mul(ctx, prediction, keep), target), share);
+}
+
 JointLoss joint_loss(Context& ctx, const SetEncoderTeacher& teacher, const MemoryUpdater& cell, const Draw& draw,
                      const DistillRecipe& recipe) {
   MemoryPair pair = encode_pairs(ctx, teacher, cell, draw);
-  const Variable decoding = mse_loss(ctx, teacher.predict(ctx, pair.after), draw.answers);
+  const Variable decoding = answer_loss(ctx, teacher.predict(ctx, pair.after), draw.answers);
   const Variable uniformity = uniformity_loss(ctx, pair.after);
   JointLoss loss;
   loss.variance = mean_variance(pair.after.value());

@@ -20,6 +20,9 @@ MemoryPair encode_pairs(Context& ctx, const SetEncoderTeacher& teacher, const Me
 // The memories after the tokens alone.
 Variable encode_after(Context& ctx, const SetEncoderTeacher& teacher, const Draw& draw);
 
+// Mean (prediction − answer)² over the answers there are: those that are NaN count for nothing.
+Variable answer_loss(Context& ctx, const Variable& prediction, const Tensor& answers);
+
 struct JointLoss {
   Variable total;
   double decoding = 0, dynamics = 0, uniformity = 0;

@@ -53,6 +53,7 @@ void read_train(const Config& config, DistillRecipe& r) {
   r.schedule.final_fraction = train.number("final_fraction", r.schedule.final_fraction, 0, 1);
   r.schedule.steps = r.steps;
   r.event_share = train.number("event_share", r.event_share, 0, 1);
+  r.horizon = train.integer("horizon", r.horizon, 1, kMostLength);
   r.decoding = train.number("decoding", r.decoding, 0, 1e6);
   r.dynamics = train.number("dynamics", r.dynamics, 0, 1e6);
   r.uniformity = train.number("uniformity", r.uniformity, 0, 1e6);
@@ -146,6 +147,7 @@ Config DistillRecipe::to_config() const {
                                       {"schedule", std::string(kDecays[static_cast<std::size_t>(schedule.decay)])},
                                       {"final_fraction", schedule.final_fraction},
                                       {"event_share", event_share},
+                                      {"horizon", horizon},
                                       {"decoding", decoding},
                                       {"dynamics", dynamics},
                                       {"uniformity", uniformity},

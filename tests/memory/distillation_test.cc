@@ -126,12 +126,63 @@ TEST(Distillation, ImitationLowersTheDriftAndTheRefitTheError) {
   }
 }
 
+// The recipes' figures in small: a memory that a cell keeps far beyond its teacher's window.
+TEST(Distillation, DriftStaysAndPredictionsEqualTheTeachersFarBeyondItsWindow) {
+  Context ctx = Context::serial();
+  for (const char* task : {"regimes", "oscillators"}) {
+    SCOPED_TRACE(task);
+    Config config = small_distillation("joint").to_config();
+    config.set("task", Config::Object{{"name", task}, {"length", 64}});
+    config.set("teacher", Config::Object{{"window", 16}, {"embed_width", 16}, {"recency", true}, {"bound", "tanh"}});
+    config.set_path("cell.memory_width", 16);
+    config.set_path("train.steps", 500);
+    config.set_path("train.batch", 32);
+    config.set_path("imitation.steps", 50);
+    config.set_path("imitation.rounds", 4);
+    config.set_path("imitation.beta", 0);
+    config.set_path("imitation.capacity", 10000);
+    config.set_path("imitation.sequences", 16);
+    config.set_path("evaluate.sequences", 32);
+    config.set_path("evaluate.drift_length", 400);
+    Distillation d(ctx, DistillRecipe::read(config));
+    run(d);
+    const Config report = d.report();
+    const auto& drift = report.find("drift")->as_array("drift");
+    const Config &early = drift[drift.size() - 2], &late = drift.back();
+    ASSERT_EQ(*early.find("last"), Config(16));
+    ASSERT_EQ(*late.find("first"), Config(301));
+    EXPECT_LE(late.find("drift")->as_double("late"), 1.5 * early.find("drift")->as_double("early"));
+    EXPECT_LE(late.find("student")->as_double("student"), 1.25 * late.find("teacher")->as_double("teacher"));
+    const Config& longest = report.find("errors")->as_array("errors").back();
+    EXPECT_LT(longest.find("student")->as_double("student"), longest.find("persistence")->as_double("persistence"));
+  }
+}
+
+TEST(Distillation, TheNeedleIsRememberedFarBeyondTheTrainedLength) {
+  Context ctx = Context::serial();
+  Config config = small_distillation("joint").to_config();
+  config.set("task", Config::Object{{"name", "needle"}, {"length", 24}});
+  config.set("teacher", Config::Object{{"window", 24}, {"embed_width", 16}, {"bound", "tanh"}});
+  config.set_path("cell.memory_width", 16);
+  config.set_path("train.steps", 1200);
+  config.set_path("train.batch", 32);
+  config.set_path("evaluate.sequences", 64);
+  config.set_path("evaluate.times", Config::Array{1, 2, 4});
+  Distillation d(ctx, DistillRecipe::read(config));
+  run(d);
+  const Config report = d.report();
+  for (const Config& row : report.find("errors")->as_array("errors")) {
+    EXPECT_GE(row.find("student")->as_double("student"), 0.95) << row.find("length")->as_integer("length");
+  }
+}
+
 TEST(Distillation, EveryTaskRuns) {
   Context ctx = Context::serial();
   for (const train::SequenceTaskRow& row : train::sequence_tasks()) {
     SCOPED_TRACE(row.name);
     Config config = small_distillation("joint").to_config();
     config.set("task", Config::Object{{"name", std::string(row.name)}, {"length", 12}});
+    config.set_path("train.horizon", 3);
     Distillation d(ctx, DistillRecipe::read(config));
     run(d);
     const Config report = d.report();

@@ -30,13 +30,39 @@ TEST(Examples, NextAnswersAreThoseAskedForNext) {
   }
   for (std::int64_t b = 0; b < 3; ++b) batch.asked.data<bool>()[b * 8 + 7] = false;
   EXPECT_TRUE(std::isnan(next_answers(batch).at(7)));
+
+  const Tensor three = next_answers(batch, 3);  // questions at tokens 4, 5 and 6 by now
+  ASSERT_EQ(three.shape(), Shape({3, 8, 3}));
+  for (std::int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(three.at(2 * 3 + i), batch.target.at(4 + i));
+    if (i < 2) {
+      EXPECT_EQ(three.at(5 * 3 + i), batch.target.at(5 + i));
+    } else {
+      EXPECT_TRUE(std::isnan(three.at(5 * 3 + i)));
+    }
+  }
+}
+
+TEST(Losses, AnswersThatAreNotThereCountForNothing) {
+  Context ctx = Context::serial();
+  const Tensor prediction = random_tensor({3, 2}, 1, -1, 1, DType::F32),
+               answers = random_tensor({3, 2}, 2, -1, 1, DType::F32);
+  EXPECT_TRUE(answer_loss(ctx, prediction, answers).value().same_bits(mse_loss(ctx, prediction, answers).value()));
+  answers.data<float>()[1] = answers.data<float>()[4] = std::nanf("");
+  double sum = 0;
+  for (const std::int64_t i : {0, 2, 3, 5}) sum += std::pow(prediction.at(i) - answers.at(i), 2) / 4;
+  const Variable leaf = Variable::leaf(prediction), loss = answer_loss(ctx, leaf, answers);
+  EXPECT_NEAR(loss.value().at(0), sum, 1e-6);
+  const Tensor gradient = backward(ctx, loss).of(leaf);
+  EXPECT_EQ(gradient.at(1), 0);
+  EXPECT_NEAR(gradient.at(2), 2 * (prediction.at(2) - answers.at(2)) / 4, 1e-6);
 }
 
 TEST(Examples, DrawsAreWindowsBeforeAndAfterAToken) {
   const auto task = train::make_sequence_task("oscillators");
   const train::SequenceBatch batch = task->sample(1, "train", 0, 64, 10);
   const std::int64_t d = task->input_width();
-  const Draw draw = draw_transitions(batch, 4, 3, 0.25, Rng(1), 0);
+  const Draw draw = draw_transitions(batch, {.window = 4, .context = 3}, Rng(1), 0);
   ASSERT_EQ(draw.windows.size(), 128U);
   std::map<std::int64_t, int> times;
   for (std::int64_t b = 0; b < 64; ++b) {
@@ -62,7 +88,7 @@ TEST(Examples, DrawsAreWindowsBeforeAndAfterAToken) {
 TEST(Examples, AShareOfTheDrawsIsAtTheDecisiveToken) {
   const auto needle = train::make_sequence_task("needle");
   const train::SequenceBatch batch = needle->sample(1, "train", 0, 400, 96);
-  const Draw draw = draw_transitions(batch, 96, 1, 0.25, Rng(1), 0);
+  const Draw draw = draw_transitions(batch, {.window = 96, .context = 1, .event_share = 0.25}, Rng(1), 0);
   int decisive = 0;
   for (std::int64_t b = 0; b < 400; ++b) decisive += draw.tokens.at(b * 2 + 1) == 1;
   EXPECT_NEAR(decisive, 104, 30);
