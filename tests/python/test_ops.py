@@ -176,3 +176,41 @@ def test_borders_are_integers(wrong, rng):
     q = rng.standard_normal((1, 5, 2, 3))
     with pytest.raises(TypeError, match="cu_seqlens"):
         ops.linear_attention(q, q, q, cu_seqlens=wrong)
+
+
+def altered(arrays, rng):
+    """The arrays of a call with one or two of them missing, of another shape, transposed, or full of odd numbers."""
+    arrays = dict(arrays)
+    for _ in range(rng.integers(1, 3)):
+        key = rng.choice(list(arrays))
+        a, kind = arrays[key], rng.integers(0, 5)
+        shape = list(a.shape)
+        if kind == 0:
+            shape = list(rng.integers(0, 6, rng.integers(0, 7)))
+        elif kind == 1 and shape:
+            shape[rng.integers(a.ndim)] = rng.integers(0, 7)
+        elif kind == 2:
+            shape = shape[::-1]
+        if kind < 3:
+            arrays[key] = rng.standard_normal(shape).astype(a.dtype)
+        elif kind == 3:
+            arrays[key] = np.full_like(a, rng.choice([0, np.inf, -np.inf, np.nan, 1e38, 1e-45]))
+        elif len(arrays) > 1:
+            del arrays[key]
+    return arrays
+
+
+@pytest.mark.parametrize("name", list(op_calls(np.random.default_rng(0))))
+def test_any_shapes_and_numbers_give_a_result_or_an_error_of_ours(name, rng):
+    ran = 0
+    for _ in range(60):
+        function, arrays, options = op_calls(rng)[name]
+        arrays = altered(arrays, rng)
+        try:
+            results, backward = stepwell.vjp(function, **arrays, **options)
+            gradients = backward(*flat(results))
+        except (ValueError, TypeError):
+            continue
+        ran += 1
+        assert {key: a.shape for key, a in gradients.items()} == {key: a.shape for key, a in arrays.items()}
+    assert ran > 0
