@@ -56,8 +56,8 @@ struct DistillRecipe {
   std::int64_t batch = 48;            // transitions, one of each sequence; bptt: sequences
   train::Schedule schedule{.peak = 3e-3};
   double event_share = 0.25;  // of the transitions at the token that decides the answer, where there is one
-  // The teacher's memory is to predict this many answers ahead; the cell's readout predicts the first of them. More than
-  // one makes a memory hold what is asked for later.
+  // The teacher's memory is to predict this many answers ahead; the cell's readout predicts the first of them. More
+  // than one makes a memory hold what is asked for later.
   std::int64_t horizon = 1;
   double decoding = 1, dynamics = 1, uniformity = 1e-3;  // weights of the joint loss
   bool detach = false;                                   // joint: keep the dynamics' gradient from the teacher
