@@ -13,6 +13,7 @@
 #include "stepwell/models/causal_lm.h"
 #include "stepwell/models/forecaster.h"
 #include "stepwell/models/stream.h"
+#include "stepwell/train/adam.h"
 #include "stepwell/train/sequence_task.h"
 #include "stepwell/train/series.h"
 #include "stepwell/train/text.h"
@@ -223,6 +224,32 @@ TEST(SampledTask, AsksWhereTheTaskAsks) {
     EXPECT_EQ(figures.at(1), source->baselines(held_out).at(0));
     EXPECT_EQ(figures.back(), (std::pair<std::string, double>{"sequences", 7}));
     EXPECT_EQ(task->evaluate(ctx, *model, 20).back().second, 2);
+  }
+}
+
+// From the reference's initial values, without a NaN on the way.
+TEST(SampledTask, TwoHundredStepsHalveTheLossAndMoveEveryParameter) {
+  const auto task = make_task(task_recipe("oscillators", 32));
+  Config config;
+  task->complete(config);
+  config.set("width", 8);
+  config.set("layers", 1);
+  const auto model = models::make_model(config, Rng(5));
+  Context ctx = Context::parallel(2);
+  std::vector<Tensor> before;
+  for (const layers::Parameter* p : model->parameters()) before.push_back(p->value.value().clone());
+  Adam adam(model->parameters(), {});
+  double first = 0, last = 0;
+  for (int step = 0; step < 200; ++step) {
+    const Variable loss = task->loss(ctx, *model, 8 * step, 8, nullptr);
+    ASSERT_TRUE(std::isfinite(loss.value().at(0))) << step;
+    (step < 10 ? first : last) += step < 10 || step >= 190 ? loss.value().at(0) : 0;
+    ASSERT_FALSE(adam.step(ctx, backward(ctx, loss), 1e-2).skipped);
+  }
+  EXPECT_LT(last, first / 2);
+  const auto parameters = model->parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_FALSE(parameters[i]->value.value().same_bits(before[i])) << parameters[i]->name;
   }
 }
 
