@@ -20,6 +20,7 @@
 #include "python/extension/layers.h"
 #include "python/extension/ops.h"
 #include "python/extension/options.h"
+#include "python/extension/row_major.h"
 #include "python/extension/verify.h"
 
 namespace stepwell::python {
@@ -95,6 +96,7 @@ NB_MODULE(_core, m) {
         nb::arg("wanted"));
   m.def("verify_gated_delta", &verify_op, nb::arg("arrays"), nb::arg("options"), nb::arg("cu_seqlens").none());
   m.def("copy_of", &copy_of);
+  m.def("row_major", &row_major);
   m.def("set_num_threads", &set_threads);
   m.def("get_num_threads", &threads);
   m.def("after_fork", &after_fork);

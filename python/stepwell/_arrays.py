@@ -86,7 +86,7 @@ def float_array(value, name):
     flags = array.flags
     if flags.aligned and (flags.c_contiguous or _rows_without_gaps(array)):
         return array if type(array) is np.ndarray else array.view(np.ndarray)
-    return np.array(array, order="C", copy=True, subok=False)
+    return _core.row_major(array) if flags.aligned else np.array(array, order="C", copy=True, subok=False)
 
 
 def float_arrays(required, optional=None):

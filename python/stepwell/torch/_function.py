@@ -5,6 +5,8 @@
 import torch
 from torch.autograd.function import once_differentiable
 
+from .. import _core
+
 _TYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
@@ -71,3 +73,21 @@ def differentiable(run, tensors, results):
     wide = widest(values)
     arrays, _ = run({name: array_of(t, wide) for name, t in tensors.items()}, ())
     return tensors_of(arrays, values[0].dtype, wide)
+
+
+class _Turned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tensor):
+        return torch.from_numpy(_core.row_major(tensor.detach().transpose(1, 2).numpy()))
+
+    @staticmethod
+    def backward(ctx, arriving):
+        return arriving.transpose(1, 2)
+
+
+def turned(tensor):
+    """[B, T, D] → [B, D, T] in row-major order."""
+    compiling = hasattr(torch, "compiler") and torch.compiler.is_compiling()
+    if compiling or tensor.dtype not in (torch.float32, torch.float64):
+        return tensor.transpose(1, 2).contiguous()
+    return _Turned.apply(tensor)

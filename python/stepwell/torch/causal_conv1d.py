@@ -5,6 +5,7 @@
 import torch
 
 from . import ops
+from ._function import turned
 from ._segments import Segments, packed, rows_of
 
 __all__ = ["causal_conv1d_fn", "causal_conv1d_update"]
@@ -16,9 +17,9 @@ def _activation(activation):
     return "none" if activation is None else "silu"
 
 
-def _laid_as(like, tensor):
-    """A transposed result with the memory layout of `like`, as the public functions have it."""
-    return tensor if like.dim() == 3 and like.stride(1) == 1 else tensor.contiguous()
+def _laid_as(like, y):
+    """[B, T, D] as [B, D, T] with the memory layout of `like`, as the public functions have it."""
+    return y.transpose(1, 2) if like.stride(1) == 1 else turned(y)
 
 
 def _window(inputs, width):
@@ -53,7 +54,7 @@ def causal_conv1d_fn(x, weight, bias=None, seq_idx=None, initial_states=None, re
         state = _window(initial_states, width)
     y, last = ops.short_conv(tokens, weight, bias, activation=_activation(activation), initial_state=state,
                              cu_seqlens=borders)
-    y = _laid_as(x, y.reshape(batch, time, dim).transpose(1, 2))
+    y = _laid_as(x, y.reshape(batch, time, dim))
     if not return_final_states:
         return y
     last = last[..., 1:].to(x.dtype)
@@ -94,7 +95,7 @@ def causal_conv1d_update(x, conv_state, weight, bias=None, activation=None, cach
             conv_state.copy_(after)
         else:
             conv_state[at] = after
-    y = _laid_as(tokens, y.transpose(1, 2))
+    y = _laid_as(tokens, y)
     return y.squeeze(-1) if x.dim() == 2 else y
 
 

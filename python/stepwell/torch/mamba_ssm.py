@@ -5,7 +5,7 @@
 import torch
 
 from . import ops
-from ._function import check_tensor
+from ._function import check_tensor, turned
 from ._segments import Segments, packed, rows_of
 
 __all__ = ["mamba_chunk_scan_combined", "selective_scan_fn", "selective_state_update"]
@@ -54,8 +54,7 @@ def selective_scan_fn(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_
     y, last = ops.selective_scan(u.transpose(1, 2), delta.transpose(1, 2), A, B, C, D,
                                  None if z is None else z.transpose(1, 2), delta_bias, softplus=delta_softplus,
                                  cu_seqlens=cu_seqlens)
-    y = y.transpose(1, 2)
-    y = y if delta.stride(1) == 1 else y.contiguous()
+    y = y.transpose(1, 2) if delta.stride(1) == 1 else turned(y)
     if not return_last_state:
         return y
     if cu_seqlens is not None:
