@@ -138,7 +138,7 @@ Variable SetEncoderTeacher::encode(Context& ctx, const Variable& x, std::span<co
         window.length <= config_.window, "SetEncoderTeacher",
         "a window of " + std::to_string(window.length) + " tokens, expected at most " + std::to_string(config_.window));
   }
-  const Variable memory = apply(ctx, pooled_attention(ctx, in, windows), *memory_, nullptr);
+  Variable memory = apply(ctx, pooled_attention(ctx, in, windows), *memory_, nullptr);
   switch (config_.bound) {
     case MemoryBound::Tanh: return tanh(ctx, memory);
     case MemoryBound::Rms: return rms_norm(ctx, memory, {}, kRmsEps);

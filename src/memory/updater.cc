@@ -89,7 +89,7 @@ Tensor MemoryUpdater::step(Context& ctx, const Tensor& memory, const Tensor& tok
                        ? tokens.reshape({1, context_, token_width_})
                        : tokens;
   const Tensor next = transition(ctx, m, x).value();
-  const Tensor out = single ? next.reshape({memory_width_}) : next;
+  Tensor out = single ? next.reshape({memory_width_}) : next;
   if (clamp_ == 0) return out;
   const Tensor clamped = Tensor::empty(out.shape(), out.dtype());
   ops::clamp(ctx, out.contiguous(ctx), -clamp_, clamp_, clamped);
