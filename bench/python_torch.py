@@ -7,7 +7,7 @@ one, a form in chunks of 64 tokens. Prints the table of docs/python.md.
     bench/python_torch.py [--tokens T] [--threads N] [--repetitions N] [--rows NAME…]
 
 Times are medians, taken in turns in one process; ratios are the reference's time over Stepwell's. Both have as many
-threads. Memory is the growth of
+threads; with one, the processor's time is taken, which other work on the machine hardly changes. Memory is the growth of
 the resident set's peak during one forward and backward pass, each in a process of its own, over that of the inputs.
 """
 
@@ -239,20 +239,20 @@ def largest_difference(row, tokens):
     return largest
 
 
-def times(row, tokens, repetitions):
+def times(row, tokens, repetitions, clock):
     """→ {implementation: (seconds forward, seconds forward and backward)}."""
     import torch
 
     leaves, taken = leaves_of(row, tokens), {}
     for repetition in range(repetitions + 1):  # the first is not counted
         for name, function in row.implementations().items():
-            start = time.perf_counter()
+            start = clock()
             with torch.no_grad():
                 function(*leaves)
-            middle = time.perf_counter()
+            middle = clock()
             both_passes(function, leaves)
             if repetition:
-                taken.setdefault(name, []).append((middle - start, time.perf_counter() - middle))
+                taken.setdefault(name, []).append((middle - start, clock() - middle))
     return {name: tuple(map(statistics.median, zip(*pairs))) for name, pairs in taken.items()}
 
 
@@ -278,11 +278,11 @@ def measured_growth(row, implementation, tokens):
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def print_table(rows, tokens, repetitions):
+def print_table(rows, tokens, repetitions, clock):
     print(f"| {tokens} tokens, float32 | × loop: forward | with backward | × chunks: forward | with backward | MiB "
           "| of loop | of chunks |\n|---|---|---|---|---|---|---|---|")
     for row in rows:
-        taken = times(row, tokens, repetitions)
+        taken = times(row, tokens, repetitions, clock)
         memory = {name: measured_growth(row, name, tokens) for name in row.implementations()}
         cells = []
         for reference in ("loop", "chunks"):
@@ -307,7 +307,8 @@ def main():
     if arguments.peak:
         print(peak_growth(rows[arguments.peak[0]], arguments.peak[1], arguments.tokens))
     else:
-        print_table([rows[name] for name in arguments.rows], arguments.tokens, arguments.repetitions)
+        clock = time.process_time if arguments.threads == 1 else time.perf_counter
+        print_table([rows[name] for name in arguments.rows], arguments.tokens, arguments.repetitions, clock)
 
 
 if __name__ == "__main__":
