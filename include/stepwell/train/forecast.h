@@ -13,7 +13,7 @@ namespace stepwell::train {
 
 // What a forecaster makes of one series, in the series' own units.
 struct Forecast {
-  std::int64_t values = 0;  // how many were predicted: those from `first` on
+  std::int64_t values = 0;        // how many were predicted: those from `first` on
   std::vector<double> predicted;  // each of them, from all before it
   double mse = 0;                 // of that
   // The same of repeating the value before, and of an exponential average of all values before, the best of the rates
