@@ -7,8 +7,8 @@ one, a form in chunks of 64 tokens. Prints the table of docs/python.md.
     bench/python_torch.py [--tokens T] [--threads N] [--repetitions N] [--rows NAME…]
 
 Times are medians, taken in turns in one process; ratios are the reference's time over Stepwell's. Both have as many
-threads; with one, the processor's time is taken, which other work on the machine hardly changes. Memory is the growth of
-the resident set's peak during one forward and backward pass, each in a process of its own, over that of the inputs.
+threads; with one, the processor's time is taken, which other work on the machine hardly changes. Memory is the growth
+of the resident set's peak during one forward and backward pass, each in a process of its own, over that of the inputs.
 """
 
 import argparse
@@ -279,8 +279,8 @@ def measured_growth(row, implementation, tokens):
 
 
 def print_table(rows, tokens, repetitions, clock):
-    print(f"| {tokens} tokens, float32 | × loop: forward | with backward | × chunks: forward | with backward | MiB "
-          "| of loop | of chunks |\n|---|---|---|---|---|---|---|---|")
+    print(f"| {tokens} tokens, float32 | × loop: forward | with backward | × chunks: forward | with backward "
+          "| MiB | of loop | of chunks |\n|---|---|---|---|---|---|---|---|")
     for row in rows:
         taken = times(row, tokens, repetitions, clock)
         memory = {name: measured_growth(row, name, tokens) for name in row.implementations()}
