@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 namespace stepwell::python {
 
@@ -85,6 +87,7 @@ nb::object array_of(Tensor tensor) {
   switch (held->dtype()) {
     case DType::F64: return array(double{});
     case DType::I64: return array(std::int64_t{});
+    case DType::Bool: return array(bool{});
     default: held->data<float>(); return array(float{});
   }
 }
@@ -114,6 +117,22 @@ std::vector<std::int64_t> integers_of(nb::handle object, const std::string& name
   std::vector<std::int64_t> values;
   for (std::int64_t i = 0; i < tensor.numel(); ++i) values.push_back(tensor.data<std::int64_t>()[i * tensor.stride(0)]);
   return values;
+}
+
+layers::NamedTensors named_tensors_of(const nb::dict& arrays) {
+  layers::NamedTensors tensors;
+  for (const auto& [key, array] : arrays) {
+    std::string name = nb::cast<std::string>(key);
+    Tensor tensor = tensor_of(array, name);
+    tensors.emplace_back(std::move(name), std::move(tensor));
+  }
+  return tensors;
+}
+
+nb::dict named_arrays_of(layers::NamedTensors tensors) {
+  nb::dict arrays;
+  for (auto& [name, tensor] : tensors) arrays[name.c_str()] = array_of(std::move(tensor));
+  return arrays;
 }
 
 }  // namespace stepwell::python

@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include "stepwell/core/tensor.h"
+#include "stepwell/layers/module.h"
 
 // Between Python's arrays and tensors. stepwell/_arrays.py has made every array that comes in native, aligned and of a
 // dtype we know; what is written here is for those alone.
@@ -28,5 +29,9 @@ nb::object array_of(Tensor tensor);
 nb::object copy_of(nb::handle object, const std::string& name);
 
 std::vector<std::int64_t> integers_of(nb::handle object, const std::string& name);
+
+// A dict of arrays by name as tensors, each as tensor_of() gives it, and back, each as array_of() gives it.
+layers::NamedTensors named_tensors_of(const nb::dict& arrays);
+nb::dict named_arrays_of(layers::NamedTensors tensors);
 
 }  // namespace stepwell::python

@@ -223,11 +223,7 @@ auto shared(PyLayer& self, F&& read) {
 }
 
 nb::dict named_parameters(PyLayer& self) {
-  nb::dict by_name;
-  for (const auto& [name, tensor] : shared(self, [](const Layer& layer) { return layer.named_parameters(); })) {
-    by_name[name.c_str()] = array_of(tensor);
-  }
-  return by_name;
+  return named_arrays_of(shared(self, [](const Layer& layer) { return layer.named_parameters(); }));
 }
 
 bool is_wide(PyLayer& self) {
@@ -235,11 +231,7 @@ bool is_wide(PyLayer& self) {
 }
 
 void set_named_parameters(PyLayer& self, const nb::dict& arrays) {
-  layers::NamedTensors tensors;
-  for (const auto& [key, array] : arrays) {
-    const std::string name = nb::cast<std::string>(key);
-    tensors.emplace_back(name, tensor_of(array, name));
-  }
+  const layers::NamedTensors tensors = named_tensors_of(arrays);
   const nb::gil_scoped_release unlocked;
   const std::unique_lock lock(self.mutex);
   self.layer->set_named_parameters(tensors);

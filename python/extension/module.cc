@@ -18,9 +18,11 @@
 #include "python/extension/calls.h"
 #include "python/extension/compute.h"
 #include "python/extension/layers.h"
+#include "python/extension/memory.h"
 #include "python/extension/ops.h"
 #include "python/extension/options.h"
 #include "python/extension/row_major.h"
+#include "python/extension/tasks.h"
 #include "python/extension/verify.h"
 
 namespace stepwell::python {
@@ -102,5 +104,7 @@ NB_MODULE(_core, m) {
   m.def("after_fork", &after_fork);
   m.def("info", &info);
   bind_layers(m);
+  bind_memory(m);
+  bind_tasks(m);
   bind_verify(m);
 }

@@ -4,16 +4,18 @@
 
 stepwell.ops      numerical ops: gated delta rule, SSD, selective scan, mLSTM, sLSTM, …, with states and gradients
 stepwell.layers   whole layers under their published parameter names
+stepwell.memory   recurrent memories, trained one step at a time from a teacher's
+stepwell.tasks    sequences to learn from, with baselines
 stepwell.verify   the promises measured, for the built-in layers and for your own functions
 """
 
 import os
 
-from . import _core, layers, ops, verify
+from . import _core, layers, memory, ops, tasks, verify
 from ._calls import vjp
 from ._core import Error
 
-__all__ = ["Error", "get_num_threads", "info", "layers", "ops", "set_num_threads", "verify", "vjp"]
+__all__ = ["Error", "get_num_threads", "info", "layers", "memory", "ops", "set_num_threads", "tasks", "verify", "vjp"]
 
 
 def set_num_threads(threads: int) -> None:
