@@ -297,6 +297,23 @@ def test_arguments_stand_where_they_are_published():
                                                      "state_v_first", "cu_seqlens"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_gradcheck(name):
+    i = Inputs(1, 4, 1, 2 if "gdn2" not in name else 1, 2, 2)
+    function, arguments, keywords, _ = cases(i)[name]
+    given = dict(q=i.q, k=i.k, v=i.v, initial_state=i.state,
+                 **{f"argument {n}": value for n, value in enumerate(arguments)}, **keywords)
+    leaves = {key: value for key, value in given.items() if torch.is_tensor(value) and value.requires_grad}
+
+    def run(*tensors):
+        values = {**given, **dict(zip(leaves, tensors))}
+        positional = [values.pop(f"argument {n}") for n in range(len(arguments))]
+        return function(values.pop("q"), values.pop("k"), values.pop("v"), *positional, output_final_state=True,
+                        **values)
+
+    assert torch.autograd.gradcheck(run, tuple(leaves.values()), atol=1e-6)
+
+
 def test_gradcheck_through_a_drop_in():
     i = Inputs(1, 4, 1, 2, 2, 2)
     leaves = (i.q, i.k, i.v, i.raw_k, i.raw_beta, i.A_log, i.dt_bias_k, i.state)
