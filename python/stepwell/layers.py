@@ -19,6 +19,7 @@ import numpy as np
 from . import _arrays, _core
 from ._arrays import Array, Borders
 from ._calls import _cotangents, recorder, wanted_names
+from ._parameters import Parameters, is_wide
 
 __all__ = ["Layer", "State", "make", "names"]
 
@@ -50,11 +51,11 @@ class State(Mapping):
         return f"State({', '.join(f'{name} {list(value.shape)}' for name, value in self.items())})"
 
 
-class Layer:
+class Layer(Parameters):
     """A token mixer: a recurrence with a state and parameters. Made by make() or by the class of its name."""
 
     def __init__(self, name: str, width: int, *, seed: int = 0, dtype: Any = "float32", **options: Any):
-        self._core = _core.make_layer(name, int(width), options, int(seed), _is_wide(dtype))
+        self._core = _core.make_layer(name, int(width), options, int(seed), is_wide(dtype))
 
     @property
     def name(self) -> str:
@@ -67,32 +68,13 @@ class Layer:
         return self._core.width
 
     @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float64 if self._core.wide else np.float32)
-
-    @property
-    def config(self) -> dict:
-        """Every option, spelled out, as make() takes it."""
-        return self._core.config
-
-    @property
     def state_fields(self) -> list[str]:
         """Names of the state's fields in the exchange format."""
         return list(self._core.state_fields)
 
-    def named_parameters(self) -> dict[str, np.ndarray]:
-        """Copies of all parameters by their published names."""
-        return self._core.named_parameters()
-
-    def set_named_parameters(self, parameters: Mapping[str, Array]) -> None:
-        """Sets all parameters from a mapping of names to arrays, converted to the layer's dtype. Lists all faults at
-        once and changes nothing unless all is well."""
-        arrays = {name: _arrays.float_array(value, name) for name, value in parameters.items()}
-        self._core.set_named_parameters({name: np.ascontiguousarray(value) for name, value in arrays.items()})
-
     def to(self, dtype: Any) -> Layer:
         """Converts the parameters to "float32" or "float64". → the layer."""
-        self._core.to(_is_wide(dtype))
+        self._core.to(is_wide(dtype))
         return self
 
     def prepare(self) -> Layer:
@@ -202,13 +184,6 @@ class Layer:
 
     def __repr__(self):
         return f"stepwell.layers.make({self.name!r}, {self.width}, dtype={str(self.dtype)!r})"
-
-
-def _is_wide(dtype):
-    name = np.dtype(dtype).name
-    if name not in ("float32", "float64"):
-        raise ValueError(f"dtype {name}, expected float32 or float64")
-    return name == "float64"
 
 
 def names() -> list[str]:

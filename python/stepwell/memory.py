@@ -20,25 +20,16 @@ import numpy as np
 
 from . import _arrays, _core
 from ._arrays import Array
-from .layers import _is_wide
+from ._parameters import Parameters, contiguous, is_wide
 
 __all__ = ["MemoryUpdater", "SetEncoderTeacher", "distill", "load", "make_updater"]
 
 
-class _Trained:
+class _Trained(Parameters):
     """Parameters and an optimiser. Calls may come from several threads at once; training steps take turns."""
 
     def __init__(self, core):
         self._core = core
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float64 if self._core.wide else np.float32)
-
-    @property
-    def config(self) -> dict:
-        """Every option, spelled out."""
-        return self._core.config
 
     @property
     def token_width(self) -> int:
@@ -49,15 +40,6 @@ class _Trained:
         """Extent of what is predicted."""
         return self._core.output_width
 
-    def named_parameters(self) -> dict[str, np.ndarray]:
-        """Copies of all parameters by name."""
-        return self._core.named_parameters()
-
-    def set_named_parameters(self, parameters: Mapping[str, Array]) -> None:
-        """Sets all parameters from a mapping of names to arrays, converted to the dtype of the parameters. Lists all
-        faults at once and changes nothing unless all is well."""
-        self._core.set_named_parameters({name: _contiguous(value, name) for name, value in parameters.items()})
-
     def optimizer_state(self) -> dict[str, np.ndarray]:
         """Copies of what the optimiser (Adam) needs to go on with the same bits; nothing before its first step."""
         return self._core.optimizer_state()
@@ -67,7 +49,7 @@ class _Trained:
         self._core.set_optimizer_state({name: np.ascontiguousarray(value) for name, value in state.items()})
 
     def _own(self, value, name):
-        array = _contiguous(value, name)
+        array = contiguous(value, name)
         if array.dtype != self.dtype:
             raise TypeError(f"{name} has dtype {array.dtype}, expected {self.dtype}, that of the parameters")
         return array
@@ -94,7 +76,7 @@ class SetEncoderTeacher(_Trained):
         self, token_width: int, output_width: int = 0, *, seed: int = 0, dtype: Any = "float32", **options: Any
     ):
         super().__init__(
-            _core.make_teacher(int(token_width), int(output_width), options, int(seed), _is_wide(dtype)))
+            _core.make_teacher(int(token_width), int(output_width), options, int(seed), is_wide(dtype)))
 
     @property
     def memory_width(self) -> int:
@@ -198,10 +180,6 @@ class MemoryUpdater(_Trained):
                 f"{self.memory_width}, dtype={str(self.dtype)!r})")
 
 
-def _contiguous(value, name):
-    return np.ascontiguousarray(_arrays.float_array(value, name))
-
-
 def make_updater(
     type: str, token_width: int, output_width: int, memory_width: int = 0, *, seed: int = 0, dtype: Any = "float32",
     **options: Any,
@@ -217,7 +195,7 @@ def make_updater(
     memory_width 0: 16, or for a mixer what its options make of its state, which is the only other value it takes.
     """
     return MemoryUpdater(_core.make_updater(
-        type, int(token_width), int(output_width), int(memory_width), options, int(seed), _is_wide(dtype)))
+        type, int(token_width), int(output_width), int(memory_width), options, int(seed), is_wide(dtype)))
 
 
 def distill(

@@ -7,6 +7,7 @@ only return tensors, computes the forward pass again.
 """
 
 import torch
+from torch import library
 
 from ._function import array_of, tensors_of, widest
 from ._table import OPS
@@ -30,10 +31,10 @@ class _Operator:
         inputs = [f"Tensor{'?' if optional else ''} {array}" for array, optional in zip(row.arrays, row.optional)]
         inputs += [*row.schemas, "Tensor? cu_seqlens"]
         arriving = [f"Tensor? grad_{result}" for result in row.results]
-        self.forward = torch.library.custom_op(
+        self.forward = library.custom_op(
             f"stepwell::{name}", self._forward, mutates_args=(),
             schema=f"({', '.join(inputs)}) -> ({', '.join(['Tensor'] * len(row.results))})")
-        self.backward = torch.library.custom_op(
+        self.backward = library.custom_op(
             f"stepwell::{name}_backward", self._backward, mutates_args=(),
             schema=f"({', '.join([*inputs, *arriving, 'bool[] wanted'])}) -> Tensor[]")
         self.forward.register_fake(self._fake_forward)

@@ -75,5 +75,5 @@ __all__ = [name for name in _ops.__all__ if name not in _NOT_FOR_TENSORS]
 globals().update({name: _on_tensors(getattr(_ops, name)) for name in __all__})
 
 _library = None
-if hasattr(torch.library, "custom_op"):  # torch 2.4
+if hasattr(getattr(torch, "library", None), "custom_op"):  # torch 2.4
     from . import _library
