@@ -113,18 +113,23 @@ HWY_INLINE void write_pass(const Strip<T, NV>& S, std::int64_t K, const T* q, co
     const Vec<T> a = kChannels && kDecayFirst ? set(decay[d]) : head_decay;
     const Vec<T> next_a = kChannels && kNext ? set(next_decay[d]) : head_next;
     const Vec<T> e = kNext ? set(next_erase[d]) : zero<T>();
+    // All loads of a row before its stores: units lie a multiple of 4 KiB apart for many K, and a load waits for an
+    // earlier store to an address with the same low 12 bits.
+    Vec<T> x[NV];
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) x[v] = load(S.at(d, v));
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
-      Vec<T> x = load(S.at(d, v));
-      if constexpr (kDecays != Decays::None && kDecayFirst) x = hn::Mul(a, x);
-      x = fma(kd, u[v], x);
-      out[v] = fma(qd, x, out[v]);
+      if constexpr (kDecays != Decays::None && kDecayFirst) x[v] = hn::Mul(a, x[v]);
+      x[v] = fma(kd, u[v], x[v]);
+      out[v] = fma(qd, x[v], out[v]);
       if constexpr (kNext) {
-        if constexpr (kDecays != Decays::None) x = hn::Mul(next_a, x);
-        read[v] = fma(e, x, read[v]);
+        if constexpr (kDecays != Decays::None) x[v] = hn::Mul(next_a, x[v]);
+        read[v] = fma(e, x[v], read[v]);
       }
-      store<T>(x, S.at(d, v));
     }
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) store<T>(x[v], S.at(d, v));
   }
 }
 

@@ -14,8 +14,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace stepwell::ops::HWY_NAMESPACE {
 
-// Vectors of a strip: enough to cover the latency of the two sums of a row.
-inline constexpr int kStripVectors = 4;
+// Vectors of a strip: enough to cover the latency of the two sums of a row; fewer where that many would not stay in the
+// first-level cache.
+inline constexpr int kStripVectors = 4, kNarrowVectors = 2;
+inline constexpr std::int64_t kStripBytes = 32 << 10;
 
 template <class T>
 RowCoefficients<T> prepare_tile(const DeltaTileWork<T>& work, Arena& scratch) {
@@ -105,8 +107,9 @@ void run_units(const DeltaTileWork<T>& work, const RowCoefficients<T>& in, const
       run_columns<T, NV, kDecays, kErase>(work, in, ahead, at);
     }
   };
-  run.template operator()<kStripVectors>();
-  if constexpr (kPerUnit < 4) run.template operator()<2>();
+  constexpr std::int64_t kRowBytes = kStripVectors * kWidth<T> * sizeof(T);
+  if (work.head.K * kRowBytes <= kStripBytes) run.template operator()<kStripVectors>();
+  run.template operator()<kNarrowVectors>();
   if constexpr (kPerUnit < 2) run.template operator()<1>();
 }
 
