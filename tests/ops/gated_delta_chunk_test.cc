@@ -35,7 +35,7 @@ constexpr std::array<std::int64_t, 7> kChunks = {1, 2, 5, 16, 32, 64, 128};
 template <class T>
 DeltaOutputs<T> run(DeltaCase<T>& c, std::int64_t chunk, Context& ctx) {
   return run_delta(c, [&](const auto& in, const auto& segments, auto state, auto o) {
-    gated_delta_chunked<T>(ctx, in, segments, state, o, chunk, {}, nullptr);
+    gated_delta_chunked<T>(ctx, in, segments, state, o, {.chunk = chunk});
   });
 }
 template <class T>
@@ -250,7 +250,7 @@ TEST(GatedDeltaChunk, ReadsGatesThatAreConstantInTime) {
   const auto constant = run_delta(c, [&](auto in, const auto& segments, auto state, auto o) {
     in.g.stride[0] = 0;
     Context ctx = Context::serial();
-    gated_delta_chunked<float>(ctx, in, segments, state, o, 16, {}, nullptr);
+    gated_delta_chunked<float>(ctx, in, segments, state, o, {.chunk = 16});
   });
   expect_same_outputs(constant, expected, "constant");
 }
@@ -262,7 +262,8 @@ TEST(GatedDeltaChunk, KeepsTheStateBeforeEverySpan) {
   Context ctx = Context::serial();
   std::vector<float> norms(static_cast<std::size_t>(4 * HV), std::nanf(""));
   const auto out = run_delta(c, [&](const auto& in, const auto& segments, auto state, auto o) {
-    gated_delta_chunked<float>(ctx, in, segments, state, o, 16, c.states(checkpoints), norms.data());
+    gated_delta_chunked<float>(ctx, in, segments, state, o,
+                               {.chunk = 16, .checkpoints = c.states(checkpoints), .largest_norm = norms.data()});
   });
   DeltaCase<float> start = c.rows(0, 64);
   start.state = c.state.rows(0, 2);

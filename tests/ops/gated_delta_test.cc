@@ -82,6 +82,11 @@ TEST(GatedDelta, EqualsTheReferenceForAnyWidth) {
       expect_reference({.lengths = {9}, .K = K, .V = V});
     }
   }
+  // Long keys take narrower strips.
+  for (const std::int64_t K : {129, 257, 600}) {
+    expect_reference({.lengths = {3}, .K = K, .V = 85});
+    expect_reference({.lengths = {3}, .K = K, .V = 16, .g = GateOf::Head, .b = GateOf::None});
+  }
 }
 
 TEST(GatedDelta, EqualsTheReferenceForEveryGateAndGroup) {
@@ -161,7 +166,7 @@ TEST(GatedDelta, PackedSequencesEqualSeparateOnes) {
 TEST(GatedDelta, ThreadsAndInstructionSetsHaveTheSameBits) {
   const simd::Isa before = simd::current_isa();
   for (const std::int64_t H : {1, 9}) {
-    DeltaCase<float> c({.lengths = {40, 33}, .H = H, .K = 17, .V = 150, .l2norm = true});
+    DeltaCase<float> c({.lengths = {40, 33}, .H = H, .K = H == 1 ? 17 : 131, .V = 150, .l2norm = true});
     const auto expected = run(c);
     for (const int threads : {2, 3}) {
       Context ctx = Context::parallel(threads);
@@ -173,6 +178,29 @@ TEST(GatedDelta, ThreadsAndInstructionSetsHaveTheSameBits) {
       expect_same_bits(run(c), expected, std::string(simd::isa_name(isa)));
     }
     simd::set_isa(before);
+  }
+}
+
+TEST(GatedDelta, MultipliesOutputsByFactors) {
+  DeltaCase<float> c({.lengths = {40, 0, 33}, .H = 2, .G = 2, .K = 6, .V = 37, .b = GateOf::None});
+  Rows<float> factors(c.tokens(), 4, 1);
+  factors.fill([](std::int64_t i) { return 0.25f * static_cast<float>(i % 7) - 1; });
+  Context ctx = Context::serial();
+  for (const Form form : {Form::Recurrent, Form::Chunked}) {
+    const auto outputs = [&](const GatedDeltaOptions<float>& options) {
+      return run_delta(c, [&](const auto& in, const auto& segments, auto state, auto o) {
+        gated_delta<float>(ctx, in, segments, state, o, options);
+      });
+    };
+    auto expected = outputs({.form = form});
+    for (std::int64_t t = 0; t < c.tokens(); ++t) {
+      for (std::int64_t j = 0; j < 4; ++j) {
+        for (std::int64_t column = 0; column < 37; ++column) {
+          expected.o.view3()(t, j, column) *= factors.view3()(t, j, 0);
+        }
+      }
+    }
+    expect_same_bits(outputs({.form = form, .o_factors = factors.view3()}), expected, "with factors");
   }
 }
 

@@ -59,7 +59,8 @@ struct GatedDeltaOptions {
   std::int64_t chunk = 0;
   // What the backward pass starts from: the state before tokens 0, 64, 128 … of every sequence, in the rows of
   // checkpoint_row(). Absent: not kept.
-  View<T, 4> checkpoints;  // [checkpoint_rows(), units, K, 16]
+  View<T, 4> checkpoints = {};      // [checkpoint_rows(), units, K, 16]
+  View<const T, 3> o_factors = {};  // [L, HV, 1] what o is multiplied by last; absent: nothing
   // [S·HV] the largest Frobenius norm of the state among those after every 64th token and the last: GDN-2 is no
   // contraction (docs/gated-delta.md), so a state may grow although every gate is in range. Absent: not watched.
   T* largest_norm = nullptr;

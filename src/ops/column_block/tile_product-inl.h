@@ -21,11 +21,11 @@ namespace stepwell::ops::HWY_NAMESPACE {
 
 using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this target
 
-// out[r,c] = scale·start[r,c] + Σ_k a[r,k]·b[k,c]
+// out[r,c] = out_scale·(scale·start[r,c] + Σ_k a[r,k]·b[k,c])
 //
 // Shapes  a[r,k] at a[r·a_row + k·a_step]; b, start and out by panels of 16 contiguous columns, which lie b_panel (of
 //         b) and out_panel (of the others) apart.
-// Range   start null: 0; a scale of rows, of columns or none; out may be start.
+// Range   start null: 0; a scale of rows, of columns or none; out_scale of rows or none; out may be start.
 // Order   each element is one chain of fused multiply-adds in increasing k.
 template <class T>
 struct TileProduct {
@@ -37,7 +37,7 @@ struct TileProduct {
   std::int64_t start_row;
   T* out;
   std::int64_t out_row;
-  const T *row_scale = nullptr, *column_scale = nullptr;
+  const T *row_scale = nullptr, *column_scale = nullptr, *out_scale = nullptr;
   std::int64_t b_panel = 16, out_panel = 16;
 };
 
@@ -116,6 +116,14 @@ HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::i
     }
 #pragma GCC unroll 6
     for (int g = 0; g < kGroups; ++g) a[g] += a_step;
+  }
+  if (p.out_scale) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const Vec<T> scale = set(p.out_scale[row + r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) acc[r][v] = hn::Mul(scale, acc[r][v]);
+    }
   }
   T* out = p.out + row * p.out_row;
 #pragma GCC unroll 16

@@ -28,12 +28,17 @@ HWY_INLINE void load_columns(HeadRows<const T> rows, std::int64_t n, std::int64_
     for (std::int64_t c = 0; c < width; c += kWidth<T>) store<T>(load_part(row + c, V - column - c), out + c);
   }
 }
+// The way back, rows times a factor each (null: none).
 template <class T>
 HWY_INLINE void store_columns(const T* in, HeadRows<T> rows, std::int64_t n, std::int64_t column, std::int64_t width,
-                              std::int64_t V) {
+                              std::int64_t V, HeadRows<const T> factors = {}) {
   for (std::int64_t t = 0; t < n; ++t, in += width) {
     T* row = rows.row(t) + column;
-    for (std::int64_t c = 0; c < width; c += kWidth<T>) store_part<T>(load(in + c), row + c, V - column - c);
+    const Vec<T> factor = factors ? set(*factors.row(t)) : zero<T>();
+    for (std::int64_t c = 0; c < width; c += kWidth<T>) {
+      const Vec<T> x = load(in + c);
+      store_part<T>(factors ? hn::Mul(factor, x) : x, row + c, V - column - c);
+    }
   }
 }
 

@@ -24,7 +24,6 @@ void chunk_forward(const SpanForward<T>& work, std::int64_t c, std::int64_t colu
   fetch_columns<const T>(head.v, next, n, next_column, width);
   if (head.w.channels) fetch_columns<const T>(head.w, next, n, next_column, width);
   fetch_columns<T>(work.o, next, n, next_column, width);
-  std::fill_n(O, n * width, T(0));
   load_columns<T>({head.v.row(first), head.v.stride}, n, column, width, head.V, R);
   if (head.w) {
     DeltaHead<T> from_first = head;
@@ -32,17 +31,20 @@ void chunk_forward(const SpanForward<T>& work, std::int64_t c, std::int64_t colu
     load_write_gates(from_first, n, column, width, buffer);
     multiply(buffer, R, n * width, R);
   }
-  TileProduct<T> read{f.read, f.Kp, 1, S, 16, K, O, width, O, width};
+  TileProduct<T> read{f.read, f.Kp, 1, S, 16, K, nullptr, 0, O, width};
   read.b_panel = unit;
-  if (f.read_scale == nullptr) {
-    tile_product<T>(read, f.erases ? 2 * n : n, width);
+  if (f.read_scale == nullptr && f.erases) {
+    std::fill_n(O, n * width, T(0));
+    read.start = O;
+    read.start_row = width;
+    tile_product<T>(read, 2 * n, width);
   } else {
-    read.start = nullptr;
-    read.out = buffer;
+    read.out_scale = f.read_scale;
     tile_product<T>(read, n, width);
-    scale_rows(buffer, f.read_scale, n, width, O);
     if (f.erases) {
       read.a += n * f.Kp;
+      read.out = buffer;
+      read.out_scale = nullptr;
       tile_product<T>(read, n, width);
       add_rows(buffer, f.read_scale + n, n, width, R);
     }
@@ -50,7 +52,8 @@ void chunk_forward(const SpanForward<T>& work, std::int64_t c, std::int64_t colu
   if (f.erases) solve_residuals(f, width, R);
   if (work.o) {
     read_residuals(f, width, R, O);
-    store_columns<T>(O, {work.o.row(first), work.o.stride}, n, column, width, head.V);
+    const HeadRows<const T> factors{work.o_factors ? work.o_factors.row(first) : nullptr, work.o_factors.stride};
+    store_columns<T>(O, {work.o.row(first), work.o.stride}, n, column, width, head.V, factors);
   }
   const T* written = scaled_rows(R, f.write_scale, n, width, buffer);
   TileProduct<T> write{f.write, 1, f.Kp, written, width, n, S, 16, S, 16, f.decay};

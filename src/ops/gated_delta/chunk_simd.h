@@ -136,7 +136,8 @@ struct SpanColumns {
 template <class T>
 struct SpanForward : SpanColumns<T> {
   T* state;
-  HeadRows<T> o;  // null: not wanted
+  HeadRows<T> o;                // null: not wanted
+  HeadRows<const T> o_factors;  // of the rows of o, a number each; null: none
 };
 void span_forward(const SpanForward<float>& work, Arena& scratch);
 void span_forward(const SpanForward<double>& work, Arena& scratch);

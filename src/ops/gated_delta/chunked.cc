@@ -10,26 +10,29 @@ namespace stepwell::ops {
 
 namespace {
 
-// What is fastest for every gate at every size measured: scores and solve grow with the square of a chunk.
-constexpr std::int64_t kFastestChunk = 16;
+// What is fastest at every size measured: scores and solve grow with the square of a chunk, but those of a memory with
+// one decay a head that erases nothing are cheap.
+template <class T>
+std::int64_t fastest_chunk(const GatedDeltaInputs<T>& in) {
+  return is_additive(in) ? 32 : 16;
+}
 
 // Span by span: the factors of all heads, then the columns of all value heads.
 template <class T>
 class ChunkedForm {
  public:
   ChunkedForm(const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state, View<T, 3> o,
-              std::int64_t chunk, View<T, 4> checkpoints, T* largest_norm)
+              const GatedDeltaOptions<T>& options)
       : in_(in),
         segments_(segments),
         state_(state),
         o_(o),
-        checkpoints_(checkpoints),
-        largest_norm_(largest_norm),
-        work_(in, segments, chunk, false),
+        options_(options),
+        work_(in, segments, options.chunk ? options.chunk : fastest_chunk(in), false),
         HV_(in.v.extent[1]) {}
 
   void run(Context& ctx) {
-    if (largest_norm_) std::fill_n(largest_norm_, segments_.count() * HV_, T(0));
+    if (options_.largest_norm) std::fill_n(options_.largest_norm, segments_.count() * HV_, T(0));
     const std::int64_t S = segments_.count(), wave = std::min(work_.wave(), S);
     factors_ = work_.allocate(ctx.scratch(), wave);
     for (std::int64_t first = 0; first < S; first += wave) {
@@ -68,12 +71,15 @@ class ChunkedForm {
     work.keys = factors.keys;
     work.factors = factors.heads;
     work.state = state_.row(row);
-    if (o_) work.o = {o_.row(token) + j * o_.stride[1], o_.stride[0]};
-    if (checkpoints_) std::copy_n(work.state, size, checkpoints_.row(checkpoint_row(segments_, HV_, s, span, j)));
+    if (o_) work.o = head_rows(o_, token, j, HV_);
+    if (options_.o_factors) work.o_factors = head_rows(options_.o_factors, token, j, HV_);
+    if (options_.checkpoints) {
+      std::copy_n(work.state, size, options_.checkpoints.row(checkpoint_row(segments_, HV_, s, span, j)));
+    }
     span_forward(work, scratch);
-    if (!largest_norm_) return;
+    if (!options_.largest_norm) return;
     const T norm = std::sqrt(sum_squares(work.state, size));
-    T& largest = largest_norm_[row];
+    T& largest = options_.largest_norm[row];
     if (norm > largest || std::isnan(norm)) largest = norm;  // no number is greater than a NaN: it stays
   }
 
@@ -81,8 +87,7 @@ class ChunkedForm {
   const Segments& segments_;
   View<T, 4> state_;
   View<T, 3> o_;
-  View<T, 4> checkpoints_;
-  T* largest_norm_;
+  const GatedDeltaOptions<T>& options_;
   const SpanWork<T> work_;
   std::int64_t HV_;
   typename SpanWork<T>::Buffers factors_{};
@@ -92,15 +97,14 @@ class ChunkedForm {
 
 template <class T>
 void gated_delta_chunked(Context& ctx, const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state,
-                         View<T, 3> o, std::int64_t chunk, View<T, 4> checkpoints, T* largest_norm) {
+                         View<T, 3> o, const GatedDeltaOptions<T>& options) {
   ArenaScope scope(ctx.scratch());
-  if (chunk == 0) chunk = kFastestChunk;
-  ChunkedForm<T>(in, segments, state, o, chunk, checkpoints, largest_norm).run(ctx);
+  ChunkedForm<T>(in, segments, state, o, options).run(ctx);
 }
 
 template void gated_delta_chunked(Context&, const GatedDeltaInputs<float>&, const Segments&, View<float, 4>,
-                                  View<float, 3>, std::int64_t, View<float, 4>, float*);
+                                  View<float, 3>, const GatedDeltaOptions<float>&);
 template void gated_delta_chunked(Context&, const GatedDeltaInputs<double>&, const Segments&, View<double, 4>,
-                                  View<double, 3>, std::int64_t, View<double, 4>, double*);
+                                  View<double, 3>, const GatedDeltaOptions<double>&);
 
 }  // namespace stepwell::ops

@@ -81,10 +81,9 @@ class SpanWork {
   FactorLayout layout_;
 };
 
-// The chunked form of gated_delta (stepwell/ops/gated_delta.h). Chunks have `chunk` tokens (0: what is fastest), but
-// end at every 64th token of a sequence too.
+// The chunked form of gated_delta (stepwell/ops/gated_delta.h), whatever form `options` name.
 template <class T>
 void gated_delta_chunked(Context& ctx, const GatedDeltaInputs<T>& in, const Segments& segments, View<T, 4> state,
-                         View<T, 3> o, std::int64_t chunk, View<T, 4> checkpoints, T* largest_norm);
+                         View<T, 3> o, const GatedDeltaOptions<T>& options);
 
 }  // namespace stepwell::ops

@@ -37,14 +37,24 @@ struct DeltaHead {
   T lower_bound;
 };
 
+// Of [L, heads, ·], the rows that value head j of HV reads, from token `first` on.
+template <class T>
+HeadRows<T> head_rows(const View<T, 3>& view, std::int64_t first, std::int64_t j, std::int64_t HV) {
+  return {view.row(first) + j / (HV / view.extent[1]) * view.stride[1], view.stride[0]};
+}
+
+// One decay a head, or none, and nothing erased: chunks need no triangular solve and no decay per channel.
+template <class T>
+bool is_additive(const GatedDeltaInputs<T>& in) {
+  return !in.b && (!in.g || in.g.extent[2] == 1);
+}
+
 // Value head j from token row `first` on.
 template <class T>
 DeltaHead<T> delta_head(const GatedDeltaInputs<T>& in, std::int64_t first, std::int64_t j) {
   const std::int64_t HV = in.v.extent[1];
   const auto head_of = [&](const View<const T, 3>& view) { return j / (HV / view.extent[1]); };
-  const auto rows = [&](const View<const T, 3>& view) {
-    return HeadRows<const T>{view.row(first) + head_of(view) * view.stride[1], view.stride[0]};
-  };
+  const auto rows = [&](const View<const T, 3>& view) { return head_rows(view, first, j, HV); };
   const auto gate = [&](const View<const T, 3>& view, std::int64_t channels) {
     HeadGate<T> gate;
     if (view) static_cast<HeadRows<const T>&>(gate) = rows(view);

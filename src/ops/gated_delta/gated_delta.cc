@@ -45,7 +45,8 @@ class RecurrentForm {
     work.first_unit = group * group_;
     work.units = std::min(group_, state_.extent[1] - work.first_unit);
     work.state = state_.row(row) + work.first_unit * size;
-    work.o = {o_ ? o_.row(first) + j * o_.stride[1] : nullptr, o_.stride[0]};
+    if (o_) work.o = head_rows(o_, first, j, HV);
+    if (options_.o_factors) work.o_factors = head_rows(options_.o_factors, first, j, HV);
     T largest = 0;
     for (work.first = 0; work.first < tokens; work.first += kDeltaTile) {
       scratch.check_interrupt();
@@ -79,10 +80,9 @@ class RecurrentForm {
 // all of them) or are long (mLSTM: strips of the state leave the first cache between two tokens).
 template <class T>
 Form form_for(Mode mode, const GatedDeltaInputs<T>& in) {
-  const bool additive = !in.b && (!in.g || in.g.extent[2] == 1);
   const bool shared = in.v.extent[1] >= 4 * in.q.extent[1];
   const std::int64_t K = in.q.extent[2];
-  return mode == Mode::Fast && additive && ((shared && K > 1) || K > 128) ? Form::Chunked : Form::Recurrent;
+  return mode == Mode::Fast && is_additive(in) && ((shared && K > 1) || K > 128) ? Form::Chunked : Form::Recurrent;
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ void gated_delta(Context& ctx, const GatedDeltaInputs<T>& in, const Segments& se
                  const GatedDeltaOptions<T>& options) {
   const Form form = options.form == Form::Auto ? form_for(ctx.mode(), in) : options.form;
   if (form == Form::Chunked) {
-    return gated_delta_chunked(ctx, in, segments, state, o, options.chunk, options.checkpoints, options.largest_norm);
+    return gated_delta_chunked(ctx, in, segments, state, o, options);
   }
   RecurrentForm<T>(in, segments, state, o, options).run(ctx);
 }

@@ -56,6 +56,7 @@ struct StripColumns {
   HeadRows<const T> values, gates;
   bool gate_channels;
   HeadRows<T> outputs;
+  HeadRows<const T> factors;
   Vec<T> scale;
   std::int64_t left;
   const RowsAhead& ahead;
@@ -70,7 +71,10 @@ struct StripColumns {
   }
   HWY_INLINE void output(std::int64_t t, int v, Vec<T> sum) const {
     const std::int64_t at = v * kWidth<T>;
-    if (outputs) store_part<T>(hn::Mul(scale, sum), outputs.row(t) + at, left - at);
+    if (!outputs) return;
+    Vec<T> output = hn::Mul(scale, sum);
+    if (factors) output = hn::Mul(set(*factors.row(t)), output);
+    store_part<T>(output, outputs.row(t) + at, left - at);
   }
 };
 
@@ -86,6 +90,7 @@ HWY_NOINLINE void run_columns(const DeltaTileWork<T>& work, const RowCoefficient
                           {},
                           head.w.channels,
                           {},
+                          {},
                           set(head.scale),
                           head.V - column,
                           ahead,
@@ -93,6 +98,7 @@ HWY_NOINLINE void run_columns(const DeltaTileWork<T>& work, const RowCoefficient
                           static_cast<int>(parts)};
   if (head.w) columns.gates = {head.w.row(work.first) + (head.w.channels ? column : 0), head.w.stride};
   if (work.o) columns.outputs = {work.o.row(work.first) + column, work.o.stride};
+  if (work.o_factors) columns.factors = {work.o_factors.row(work.first), work.o_factors.stride};
   T* state = work.state + at / kPerUnit * head.K * kUnit + at % kPerUnit * kWidth<T>;
   run_strip<T, NV, kDecays, kErase>(in, Strip<T, NV>{state, head.K * kUnit}, columns);
 }

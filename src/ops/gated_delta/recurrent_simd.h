@@ -21,7 +21,8 @@ struct DeltaTileWork {
   std::int64_t next_tokens;    // of the next tile; fetched on the way
   T* state;                    // [units, K, 16]
   std::int64_t first_unit, units;
-  HeadRows<T> o;  // [tokens, V] from the head's first token on; null: not wanted
+  HeadRows<T> o;                // [tokens, V] from the head's first token on; null: not wanted
+  HeadRows<const T> o_factors;  // of the rows of o, a number each; null: none
 };
 void run_recurrent_tile(const DeltaTileWork<float>& work, Arena& scratch);
 void run_recurrent_tile(const DeltaTileWork<double>& work, Arena& scratch);

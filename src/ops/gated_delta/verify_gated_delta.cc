@@ -125,8 +125,8 @@ std::vector<FormDifference> verify_gated_delta(Context& ctx, const GatedDeltaInp
     differences.push_back(of_o);
     differences.push_back(of_state);
   };
-  measure("recurrent", {.form = Form::Recurrent, .checkpoints = {}});
-  measure("chunked " + std::to_string(chunk), {.form = Form::Chunked, .chunk = chunk, .checkpoints = {}});
+  measure("recurrent", {.form = Form::Recurrent});
+  measure("chunked " + std::to_string(chunk), {.form = Form::Chunked, .chunk = chunk});
   return differences;
 }
 

@@ -24,19 +24,8 @@ void mlstm(Context& ctx, const MlstmInputs<T>& in, const Segments& segments, con
   memory.form = options.form;
   memory.chunk = options.chunk;
   memory.checkpoints = options.checkpoints;
+  if (in.normalise) memory.o_factors = cell.template gate_view<const T>(cell.factors);
   gated_delta(ctx, cell.memory(), segments, state.C, h, memory);
-  if (!in.normalise) return;
-  ctx.parallel_for(segments.count() * H, [&](std::int64_t row, Arena&) {
-    const std::int64_t first = segments.begin(row / H), at = cell.at(segments, row);
-    T* rows = h.row(first) + row % H * h.stride[1];
-    mlstm_scale_rows(MlstmScaling<T>{segments.length(row / H),
-                                     in.v.extent[2],
-                                     cell.factors + at,
-                                     {rows, h.stride[0]},
-                                     {rows, h.stride[0]},
-                                     {},
-                                     nullptr});
-  });
 }
 
 template void mlstm(Context&, const MlstmInputs<float>&, const Segments&, const MlstmState<float>&, View<float, 3>,
