@@ -20,14 +20,16 @@ using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this targ
 // Most rows of a register tile of two vectors' width, and of one of four: all of its accumulators, its vectors of b and
 // one of a must fit the registers (32 of them on AVX3, else 16: no wide tiles).
 #if HWY_TARGET == HWY_AVX3
-inline constexpr int kTileRows = 12, kWideRows = 6;
+inline constexpr int kTileRows = 12, kWideRows = 6, kPanelRows = 4;
 #else
-inline constexpr int kTileRows = 6, kWideRows = 0;
+inline constexpr int kTileRows = 6, kWideRows = 0, kPanelRows = 2;
 #endif
 
-// How many k ahead b is prefetched: 1 KiB of a panel.
+// How many k ahead b is prefetched: 1 KiB of a panel; rows of a loose b, which may all fall in a few sets of the
+// first-level cache, fewer there and more to the second.
 template <class T>
 inline constexpr std::int64_t kAheadRows = 1024 / sizeof(T) / kPanel;
+inline constexpr std::int64_t kLooseRows = 8, kLooseRowsToL2 = 32;
 
 // The operands of one tile, at its first row and column.
 template <class T>
@@ -36,8 +38,9 @@ struct Operands {
   std::int64_t a_row, a_step;
   const T* b;
   std::int64_t b_panel, b_step;
-  std::int64_t b_ahead;  // elements from what is read now to what to prefetch
-  T* keep;               // panels to copy b to, depth·kPanel elements apart, or nullptr
+  T* keep;            // panels to copy b to, depth·kPanel elements apart, or nullptr
+  const T* a_panels;  // of all rows, depth·kPanel elements apart, or nullptr
+  std::int64_t row;   // the tile's first in them
 };
 
 // Adds, biases and stores a tile that ends inside a vector; `tile` is [rows][width].
@@ -57,46 +60,96 @@ HWY_NOINLINE void finish_edge(const BlockProduct<T>& p, const T* tile, int rows,
   }
 }
 
-// Continues the chains of R rows and V vectors over all of depth. Every loop over accumulators is unrolled: they live
-// in registers.
-template <bool kKeep, class T, int R, int V>
-HWY_INLINE void chain(const Operands<T>& x, std::int64_t depth, Vec<T> (&acc)[R][V]) {
-  // A pointer for every three rows: the others are reached by x86's base + index·scale.
-  constexpr int kGroups = (R + 2) / 3;
+// How a tile walks through its operands. Strides that the compiler knows leave little but loads and multiply-adds.
+enum class Walk {
+  Rows,     // contiguous rows of a, b in panels
+  Panels,   // a and b in panels
+  Keep,     // b as it is, copied to panels in passing
+  InPlace,  // b as it is, or rows of a whose numbers lie apart
+};
+
+// The chains of R rows and V vectors from k on, `count` long, of a block `depth` deep. Every loop over accumulators is
+// unrolled: they live in registers.
+template <Walk kWalk, class T, int R, int V>
+HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, std::int64_t depth,
+                      Vec<T> (&acc)[R][V]) {
+  constexpr bool kKeep = kWalk == Walk::Keep, kKnown = kWalk == Walk::Rows || kWalk == Walk::Panels;
+  const bool a_panels = kWalk == Walk::Panels || (kKeep && x.a_panels);
+  const std::int64_t a_row = a_panels ? 1 : x.a_row, b_step = kKnown ? kPanel : x.b_step;
+  const std::int64_t a_step = kWalk == Walk::Rows ? 1 : a_panels ? kPanel : x.a_step;
+  // A pointer for every three rows, the others are reached by x86's base + index·scale; or for those in one panel.
+  constexpr int kGroup = kKeep || kWalk == Walk::Panels ? kPanelRows : 3, kGroups = (R + kGroup - 1) / kGroup;
   const T* a[kGroups];
-#pragma GCC unroll 4
-  for (int g = 0; g < kGroups; ++g) a[g] = x.a + 3 * g * x.a_row;
-  const T* b = x.b;
+#pragma GCC unroll 6
+  for (int g = 0; g < kGroups; ++g) {
+    const std::int64_t row = kGroup * g;
+    a[g] = a_panels ? x.a_panels + ((x.row + row) / kPanel * depth + k) * kPanel + (x.row + row) % kPanel
+                    : x.a + k * a_step + row * a_row;
+  }
+  const T* b = x.b + k * b_step;
   std::int64_t offset[V];
   T* keep[V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
     const std::int64_t n = v * kWidth<T>;
     offset[v] = n / kPanel * x.b_panel + n % kPanel;
-    if (kKeep) keep[v] = x.keep + n / kPanel * depth * kPanel + n % kPanel;
+    if (kKeep) keep[v] = x.keep + (n / kPanel * depth + k) * kPanel + n % kPanel;
   }
-  const std::int64_t a_row = x.a_row, a_step = x.a_step, b_step = x.b_step, b_ahead = x.b_ahead;
-  for (std::int64_t k = depth; k > 0; --k) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[r][v] = zero<T>();
+  }
+  const auto step = [&](std::int64_t i) HWY_ATTR {
     Vec<T> y[V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
-      y[v] = load(b + offset[v]);
-      // Rows of a loose b may all fall in a few sets of L1: to L2 only.
-      if (V < 4) __builtin_prefetch(b + offset[v] + b_ahead, 0, kKeep ? 2 : 3);
+      const T* from = b + i * b_step + offset[v];
+      y[v] = load(from);
       if (kKeep) {
-        store(y[v], keep[v]);
-        keep[v] += kPanel;
+        __builtin_prefetch(from + kLooseRows * b_step, 0, 3);
+        __builtin_prefetch(from + kLooseRowsToL2 * b_step, 0, 2);
+        store(y[v], keep[v] + i * kPanel);
+      } else if (V < 4) {
+        __builtin_prefetch(from + kAheadRows<T> * b_step, 0, 3);
       }
     }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const Vec<T> z = set(a[r / 3][r % 3 * a_row]);
+      const Vec<T> z = set(a[r / kGroup][r % kGroup * a_row + i * a_step]);
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) acc[r][v] = fma(z, y[v], acc[r][v]);
     }
-    b += b_step;
+  };
+  const auto advance = [&](std::int64_t n) HWY_ATTR {
+    b += n * b_step;
+#pragma GCC unroll 6
+    for (int g = 0; g < kGroups; ++g) a[g] += n * a_step;
+    if (kKeep) {
 #pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) a[g] += a_step;
+      for (int v = 0; v < V; ++v) keep[v] += n * kPanel;
+    }
+  };
+  std::int64_t left = count;
+  if constexpr (kKnown) {
+    constexpr int kLine = 64 / sizeof(T);
+    for (; left >= kLine; left -= kLine) {
+      if (kWalk == Walk::Rows) {
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) __builtin_prefetch(a[r / kGroup] + r % kGroup * a_row + kLine, 0, 3);
+      }
+      for (int i = 0; i < kLine; i += 4) {
+        step(0);
+        step(1);
+        step(2);
+        step(3);
+        advance(4);
+      }
+    }
+  }
+  for (; left > 0; --left) {
+    step(0);
+    advance(1);
   }
 }
 
@@ -104,15 +157,33 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t depth, Vec<T> (&acc)[R]
 template <class T, int R, int V>
 HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int64_t row, std::int64_t column) {
   Vec<T> acc[R][V];
+  HWY_ALIGN T sums[R * V * kWidth<T>];  // of the chains before the last
+  const T* before = nullptr;
+  for (std::int64_t k = 0;; k += kChain) {
+    const std::int64_t count = std::min(kChain, p.depth - k);
+    if (x.keep) {
+      chain<Walk::Keep>(x, k, count, p.depth, acc);
+    } else if (V < 4 && x.a_panels && x.b_step == kPanel) {
+      chain<Walk::Panels>(x, k, count, p.depth, acc);
+    } else if (V < 4 && x.a_step == 1 && x.b_step == kPanel) {
+      chain<Walk::Rows>(x, k, count, p.depth, acc);
+    } else {
+      chain<Walk::InPlace>(x, k, count, p.depth, acc);
+    }
+    if (before) {
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
+      for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) acc[r][v] = zero<T>();
-  }
-  if (x.keep) {
-    chain<true>(x, p.depth, acc);
-  } else {
-    chain<false>(x, p.depth, acc);
+        for (int v = 0; v < V; ++v) acc[r][v] = hn::Add(load(before + (r * V + v) * kWidth<T>), acc[r][v]);
+      }
+    }
+    if (k + kChain >= p.depth) break;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) store(acc[r][v], sums + (r * V + v) * kWidth<T>);
+    }
+    before = sums;
   }
   if (p.columns - column < V * kWidth<T>) {
     HWY_ALIGN T edge[R * V * kWidth<T>];
@@ -172,30 +243,18 @@ constexpr std::array<Tile<T>, kTileRows> kTiles = tiles_of<T, V>(std::make_integ
 template <class T>
 constexpr std::array<Tile<T>, kWideRows> kWideTiles = tiles_of<T, 4>(std::make_integer_sequence<int, kWideRows>());
 
-// How rows are dealt to tiles: evenly, since low tiles wait for the latency of their few chains.
+// How rows are dealt to tiles: evenly, since low tiles wait for the latency of their few chains, in groups of `unit`.
 struct Deal {
-  Deal(std::int64_t rows, std::int64_t most)
-      : count((rows + most - 1) / most), height(rows / count), higher(rows % count) {}
-  std::int64_t begin(std::int64_t i) const { return i * height + std::min(i, higher); }
-  std::int64_t rows(std::int64_t i) const { return height + (i < higher); }
-  std::int64_t count, height, higher;
-};
-
-// Gathers the rows of a tile as [depth][rows]. A tile lower than a vector is stored as a whole vector, the rest of
-// which the next k overwrites; the last k stores no more than it must.
-template <class T>
-void gather_tile(const BlockProduct<T>& p, std::int64_t row, std::int64_t rows) {
-  const std::int64_t lanes = std::min<std::int64_t>(rows, kWidth<T>);
-  const bool whole = row + std::max<std::int64_t>(rows, kWidth<T>) <= p.rows;
-  const std::int64_t plain = !whole ? 0 : rows < kWidth<T> ? p.depth - 1 : p.depth;
-  for (std::int64_t m = 0; m < rows; m += kWidth<T>) {
-    const T* from = p.a + row + std::min(m, rows - lanes);
-    T* to = p.tile + std::min(m, rows - lanes);
-    std::int64_t k = 0;
-    for (; k < plain; ++k, from += p.a_step, to += rows) store(load(from), to);
-    for (; k < p.depth; ++k, from += p.a_step, to += rows) store_tail(load_tail(from, lanes), to, lanes);
+  Deal(std::int64_t rows, std::int64_t most, std::int64_t unit)
+      : total(rows), unit(unit), count((rows + most - 1) / most) {
+    const std::int64_t units = (rows + unit - 1) / unit;
+    height = units / count;
+    higher = units % count;
   }
-}
+  std::int64_t begin(std::int64_t i) const { return unit * (i * height + std::min(i, higher)); }
+  std::int64_t rows(std::int64_t i) const { return std::min(begin(i + 1), total) - begin(i); }
+  std::int64_t total, unit, count, height, higher;
+};
 
 // Whether tiles can read columns n… of a loose b as they are.
 template <class T>
@@ -235,16 +294,13 @@ void multiply_block_t(const BlockProduct<T>& p) {
       p.panels && p.b.n_stride == 1 && p.depth * p.b.k_stride * static_cast<std::int64_t>(sizeof(T)) <= 1 << 16;
   // Wide tiles load less, but more of it from b: worth it while b stays near.
   const bool wide = kWideRows > 0 && in_place && p.columns >= 4 * kWidth<T>;
-  const Deal deal(p.rows, wide ? kWideRows : kTileRows);
+  const Deal deal(p.rows, wide ? kWideRows : kTileRows, p.a_panels && !wide ? kPanelRows : 1);
+  if (p.a_panels) {
+    pack_panels(RightOperand<T>{p.a, p.a_step, p.a_row}, p.depth, p.rows, p.a_panels, p.depth * kPanel);
+  }
   for (std::int64_t i = 0; i < deal.count; ++i) {
     const std::int64_t row = deal.begin(i), rows = deal.rows(i);
-    Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0, 0, nullptr};
-    if (p.tile) {
-      gather_tile(p, row, rows);
-      x.a = p.tile;
-      x.a_row = 1;
-      x.a_step = rows;
-    }
+    Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0, nullptr, p.a_panels, row};
     for (std::int64_t n = 0, vectors; n < p.columns; n += vectors * kWidth<T>) {
       vectors = wide && p.columns - n >= 4 * kWidth<T> ? 4 : 2;
       x.keep = nullptr;
@@ -256,7 +312,6 @@ void multiply_block_t(const BlockProduct<T>& p) {
         x.b_step = kPanel;
         x.b = (p.panels ? p.panels : p.b.data) + n / kPanel * x.b_panel + n % kPanel;
       }
-      x.b_ahead = x.b_step * kAheadRows<T>;
       const bool narrow = p.columns - n <= kWidth<T>;
       const auto* tiles = vectors == 4 ? kWideTiles<T>.data() : narrow ? kTiles<T, 1>.data() : kTiles<T, 2>.data();
       tiles[rows - 1](p, x, row, n);

@@ -8,7 +8,7 @@
 namespace stepwell::ops {
 
 inline constexpr std::int64_t kPanel = 16;         // columns of a packed panel
-inline constexpr std::int64_t kDepth = 256;        // k is cut at multiples of this
+inline constexpr std::int64_t kChain = 256;        // k is cut at multiples of this
 inline constexpr std::int64_t kMostTileRows = 12;  // rows of the highest register tile there is
 
 // A right operand b[k,n]. Loose: at data[k·k_stride + n·n_stride]. Packed (panel > 0): at
@@ -26,18 +26,19 @@ struct RightOperand {
   }
 };
 
-// One block of a matrix product: out[m,n] = Σ_k a[m,k] b[k,n] over at most kDepth values of k, finished as asked.
+// One block of a matrix product: out[m,n] = Σ_k a[m,k] b[k,n] over some values of k, finished as asked.
 //
 // Shapes  a[m,k] at a[m·a_row + k·a_step]; bias [columns]; partial, old, out [rows, columns] with contiguous columns.
 //         out may be partial or old.
-// Range   rows, columns ≥ 1; 0 ≤ depth ≤ kDepth; any strides.
-// Order   chain of fma from 0 in increasing k; then partial + chain; then + bias; then old + that.
+// Range   rows, columns ≥ 1; depth ≥ 0; any strides.
+// Order   chains of fma from 0 in increasing k, of kChain each, added in order; then partial + that; then + bias; then
+//         old + that.
 template <class T>
 struct BlockProduct {
   std::int64_t rows = 0, columns = 0, depth = 0;
   const T* a = nullptr;
   std::int64_t a_row = 0, a_step = 0;
-  T* tile = nullptr;  // scratch [depth · kMostTileRows] if rows of a (a_row = 1) are to be gathered tile by tile
+  T* a_panels = nullptr;  // scratch [ceil(rows/16), depth, 16] if rows of a (a_row = 1) are to be packed too
   RightOperand<T> b;
   T* panels = nullptr;         // scratch [ceil(columns/16), depth, 16] if b is loose
   const T* partial = nullptr;  // sums of the blocks before this one

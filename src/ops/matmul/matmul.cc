@@ -14,25 +14,39 @@ namespace {
 // Of positive numbers.
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a <= b ? 1 : (a + b - 1) / b; }
 
-// How c is cut into tasks: by shape alone. A task packs the columns of b it needs, once for all of its rows, and reads
-// the rows of a once for all of its columns, so tasks are large, unless that leaves too few of them.
+// How c is cut into tasks, by the product's shape alone, and k into passes. A task packs the columns of b it needs once
+// for all of its rows, a pass of k at a time: as many columns as stay in the second-level cache. If all of k is one
+// pass, no sums are kept and rows may be any number. Rows of a that are packed too are wanted once for many columns, and
+// stay in that cache beside b.
 struct Cut {
-  Cut(std::int64_t M, std::int64_t N, std::int64_t element_size) {
-    constexpr std::int64_t kRows = 22 * kMostTileRows, kTasks = 4;
-    const std::int64_t narrow = 1024 / element_size, wide = 2 * narrow;
-    across = ceil_div(N, ceil_div(M, kRows) * ceil_div(N, wide) < kTasks ? narrow : wide);
-    columns = ceil_div(ceil_div(N, across), 2 * kPanel) * 2 * kPanel;
+  Cut(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t element_size, bool packs_rows) {
+    constexpr std::int64_t kTasks = 4, kRows = 44 * kMostTileRows, kPanelBytes = 1 << 20, kMostBytes = 2048;
+    const std::int64_t most_depth = packs_rows ? kChain : 3 * kChain, most = kMostBytes / element_size;
+    depth = round_up(ceil_div(K, ceil_div(K, most_depth)), kChain);
+    columns = round_down(std::min(most, kPanelBytes / (depth * element_size)), kStep);
+    rows = packs_rows || depth < K ? kRows : std::max(M, std::int64_t{1});
+    // Enough tasks: narrow ones, unless rows are packed; then low ones.
+    const auto few = [&] { return ceil_div(M, rows) * ceil_div(N, columns) < kTasks; };
+    while (!packs_rows && columns > most / 4 && few()) columns = round_down(columns / 2, kStep);
+    if (few()) rows = std::min(rows, kRows / 2);
+    columns = round_up(ceil_div(N, ceil_div(N, columns)), kStep);
+    rows = round_up(ceil_div(M, ceil_div(M, rows)), kMostTileRows);
     across = ceil_div(N, columns);
-    down = ceil_div(M, across < kTasks ? kRows : 2 * kRows);
-    rows = ceil_div(ceil_div(M, down), kMostTileRows) * kMostTileRows;
     down = ceil_div(M, rows);
   }
-  std::int64_t rows, columns, down, across;
+  std::int64_t depth, rows, columns, down, across;
+
+ private:
+  static constexpr std::int64_t kStep = 2 * kPanel;
+  static std::int64_t round_up(std::int64_t n, std::int64_t step) { return ceil_div(n, step) * step; }
+  static std::int64_t round_down(std::int64_t n, std::int64_t step) { return n / step * step; }
 };
 
-// Rows of a transposed a are gathered tile by tile if they are used this often.
+// Whether the rows of a transposed a are packed: if they are used often.
 template <class T>
-constexpr std::int64_t kGatherColumns = 1024 / sizeof(T);
+bool packs_rows(View<const T, 2> a, std::int64_t N) {
+  return a.stride[0] == 1 && a.stride[1] != 1 && N >= static_cast<std::int64_t>(1024 / sizeof(T));
+}
 
 // One task: the block of c at (row, column).
 template <class T>
@@ -42,29 +56,29 @@ class Task {
        std::int64_t row, std::int64_t column)
       : a_(a), b_(b), c_(c), options_(options), cut_(cut), row_(row), column_(column) {}
 
-  // All of k, in steps of kDepth. The sums of several steps stay in scratch until the last one: the rows of c may be
+  // All of k, pass by pass. The sums of several passes stay in scratch until the last one: the rows of c may be
   // far apart, its columns too, or c may be what to add to.
   void run(Arena& scratch) const {
-    const std::int64_t K = a_.extent[1], depth = std::min(K, kDepth);
+    const std::int64_t K = a_.extent[1], depth = std::min(K, cut_.depth);
     BlockProduct<T> p;
     p.rows = std::min(cut_.rows, c_.extent[0] - row_);
     p.columns = std::min(cut_.columns, c_.extent[1] - column_);
     p.a_row = a_.stride[0];
     p.a_step = a_.stride[1];
-    if (p.a_row == 1 && p.a_step != 1 && p.columns >= kGatherColumns<T>) {
-      p.tile = scratch.allocate<T>(depth * kMostTileRows);
+    if (packs_rows(a_, c_.extent[1])) {
+      p.a_panels = scratch.allocate<T>(ceil_div(p.rows, kPanel) * kPanel * depth);
     }
     if (!b_.panel) p.panels = scratch.allocate<T>(ceil_div(p.columns, kPanel) * kPanel * depth);
     const bool scatter = c_.stride[1] != 1 && p.columns > 1;
     T* const out = &c_(row_, column_);
     T* sums = nullptr;
-    if (scatter || K > kDepth) {
+    if (scatter || K > cut_.depth) {
       p.partial_row = ceil_div(p.columns, kPanel) * kPanel;
       sums = scratch.allocate<T>(p.rows * p.partial_row);
     }
-    for (std::int64_t k = 0; k == 0 || k < K; k += kDepth) {
-      const bool last = k + kDepth >= K, finish = last && !scatter;
-      p.depth = std::min(kDepth, K - k);
+    for (std::int64_t k = 0; k == 0 || k < K; k += cut_.depth) {
+      const bool last = k + cut_.depth >= K, finish = last && !scatter;
+      p.depth = std::min(cut_.depth, K - k);
       p.a = a_.data + row_ * p.a_row + k * p.a_step;
       p.b = b_.at(k, column_);
       p.partial = k > 0 ? sums : nullptr;
@@ -101,7 +115,7 @@ void product(Context& ctx, View<const T, 2> a, const RightOperand<T>& b, View<T,
              const MatmulOptions<T>& options) {
   const std::int64_t M = c.extent[0], N = c.extent[1];
   if (M == 0 || N == 0) return;
-  const Cut cut(M, N, sizeof(T));
+  const Cut cut(M, N, a.extent[1], sizeof(T), packs_rows(a, N));
   ctx.parallel_for(cut.down * cut.across, [&](std::int64_t task, Arena& scratch) {
     Task<T>(a, b, c, options, cut, task / cut.across * cut.rows, task % cut.across * cut.columns).run(scratch);
   });

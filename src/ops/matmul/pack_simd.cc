@@ -103,15 +103,20 @@ void pack_transposed(const RightOperand<T>& s, std::int64_t K, T* out) {
   pack_plain(s, k, K, kPanel, out);
 }
 
-// Full panels whose source runs along n: row by row.
+// Full panels whose source runs along n: row by row, a few panels at a time, since equal lines of all panels may fall
+// in one set of the cache.
 template <class T>
 void pack_copied(const RightOperand<T>& s, std::int64_t K, std::int64_t N, T* panels, std::int64_t panel) {
-  for (std::int64_t k = 0; k < K; ++k) {
-    const T* row = s.data + k * s.k_stride;
-    T* to = panels + k * kPanel;
-    for (std::int64_t n = 0; n < N; n += kPanel, to += panel) {
+  constexpr std::int64_t kColumns = 4 * kPanel;
+  for (std::int64_t first = 0; first < N; first += kColumns) {
+    const std::int64_t end = std::min(first + kColumns, N);
+    for (std::int64_t k = 0; k < K; ++k) {
+      const T* row = s.data + k * s.k_stride;
+      T* to = panels + first / kPanel * panel + k * kPanel;
+      for (std::int64_t n = first; n < end; n += kPanel, to += panel) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kPanel; i += kWidth<T>) store(load(row + n + i), to + i);
+        for (int i = 0; i < kPanel; i += kWidth<T>) store(load(row + n + i), to + i);
+      }
     }
   }
 }
