@@ -294,13 +294,15 @@ void multiply_block_t(const BlockProduct<T>& p) {
       p.panels && p.b.n_stride == 1 && p.depth * p.b.k_stride * static_cast<std::int64_t>(sizeof(T)) <= 1 << 16;
   // Wide tiles load less, but more of it from b: worth it while b stays near.
   const bool wide = kWideRows > 0 && in_place && p.columns >= 4 * kWidth<T>;
-  const Deal deal(p.rows, wide ? kWideRows : kTileRows, p.a_panels && !wide ? kPanelRows : 1);
-  if (p.a_panels) {
-    pack_panels(RightOperand<T>{p.a, p.a_step, p.a_row}, p.depth, p.rows, p.a_panels, p.depth * kPanel);
+  // Wide tiles begin at rows that share no panel.
+  T* const a_panels = wide ? nullptr : p.a_panels;
+  const Deal deal(p.rows, wide ? kWideRows : kTileRows, a_panels ? kPanelRows : 1);
+  if (a_panels) {
+    pack_panels(RightOperand<T>{p.a, p.a_step, p.a_row}, p.depth, p.rows, a_panels, p.depth * kPanel);
   }
   for (std::int64_t i = 0; i < deal.count; ++i) {
     const std::int64_t row = deal.begin(i), rows = deal.rows(i);
-    Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0, nullptr, p.a_panels, row};
+    Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0, nullptr, a_panels, row};
     for (std::int64_t n = 0, vectors; n < p.columns; n += vectors * kWidth<T>) {
       vectors = wide && p.columns - n >= 4 * kWidth<T> ? 4 : 2;
       x.keep = nullptr;
