@@ -16,8 +16,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a <= b ? 1 : (a +
 
 // How c is cut into tasks, by the product's shape alone, and k into passes. A task packs the columns of b it needs once
 // for all of its rows, a pass of k at a time: as many columns as stay in the second-level cache. If all of k is one
-// pass, no sums are kept and rows may be any number. Rows of a that are packed too are wanted once for many columns, and
-// stay in that cache beside b.
+// pass, no sums are kept and rows may be any number. Rows of a that are packed too serve many columns at once and stay
+// in that cache beside b.
 struct Cut {
   Cut(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t element_size, bool packs_rows) {
     constexpr std::int64_t kTasks = 4, kRows = 44 * kMostTileRows, kPanelBytes = 1 << 20, kMostBytes = 2048;
