@@ -12,6 +12,8 @@ if not hasattr(getattr(torch, "library", None), "custom_op"):
 import op_calls
 from torch_calls import flat, numbers, torch_op_calls
 
+from torch import library
+
 import stepwell.torch
 from stepwell.torch import _library
 from stepwell.torch._table import OPS
@@ -79,7 +81,7 @@ def test_operators_pass_torchs_own_checks(op):
         "short_conv": ("silu",),
     }[op]
     arrays = [tensors[name].requires_grad_() if name in tensors else None for name in OPS[op].arrays]
-    torch.library.opcheck(_library._OPERATORS[op], (*arrays, *options, None))
+    library.opcheck(_library._OPERATORS[op], (*arrays, *options, None))
 
 
 def test_other_devices_are_refused_while_compiling():

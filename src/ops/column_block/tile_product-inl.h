@@ -50,6 +50,17 @@ template <int V>
 inline constexpr int kProductRows = 6;
 #endif
 
+// Rows of a tile times a number each.
+template <class T, int R, int V>
+HWY_INLINE void multiply_rows(const T* scales, Vec<T> (&acc)[R][V]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    const Vec<T> scale = set(scales[r]);
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) acc[r][v] = hn::Mul(scale, acc[r][v]);
+  }
+}
+
 // Rows row … row+R−1 of V vectors of columns. Every loop over accumulators is unrolled: they live in registers.
 template <class T, int V, int R>
 HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::int64_t column) {
@@ -78,14 +89,7 @@ HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::i
       for (int v = 0; v < V; ++v) acc[r][v] = load(start + r * p.start_row + in_out[v]);
     }
   }
-  if (p.row_scale) {
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const Vec<T> scale = set(p.row_scale[row + r]);
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) acc[r][v] = hn::Mul(scale, acc[r][v]);
-    }
-  }
+  if (p.row_scale) multiply_rows(p.row_scale + row, acc);
   if (p.column_scale) {
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) {
@@ -117,14 +121,7 @@ HWY_NOINLINE void product_tile(const TileProduct<T>& p, std::int64_t row, std::i
 #pragma GCC unroll 6
     for (int g = 0; g < kGroups; ++g) a[g] += a_step;
   }
-  if (p.out_scale) {
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const Vec<T> scale = set(p.out_scale[row + r]);
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) acc[r][v] = hn::Mul(scale, acc[r][v]);
-    }
-  }
+  if (p.out_scale) multiply_rows(p.out_scale + row, acc);
   T* out = p.out + row * p.out_row;
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {

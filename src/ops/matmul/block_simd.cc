@@ -18,7 +18,8 @@ namespace stepwell::ops::HWY_NAMESPACE {
 using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this target
 
 // Most rows of a register tile of two vectors' width, and of one of four: all of its accumulators, its vectors of b and
-// one of a must fit the registers (32 of them on AVX3, else 16: no wide tiles).
+// one of a must fit the registers (32 of them on AVX3, else 16: no wide tiles). Tiles of packed rows begin at multiples
+// of kPanelRows, which no panel's border divides.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kTileRows = 12, kWideRows = 6, kPanelRows = 4;
 #else
@@ -157,7 +158,14 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
 template <class T, int R, int V>
 HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int64_t row, std::int64_t column) {
   Vec<T> acc[R][V];
-  HWY_ALIGN T sums[R * V * kWidth<T>];  // of the chains before the last
+  HWY_ALIGN T parked[R * V * kWidth<T>];  // sums of the chains so far; at an edge, of all
+  const auto park = [&]() HWY_ATTR {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) store(acc[r][v], parked + (r * V + v) * kWidth<T>);
+    }
+  };
   const T* before = nullptr;
   for (std::int64_t k = 0;; k += kChain) {
     const std::int64_t count = std::min(kChain, p.depth - k);
@@ -178,21 +186,12 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
       }
     }
     if (k + kChain >= p.depth) break;
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) store(acc[r][v], sums + (r * V + v) * kWidth<T>);
-    }
-    before = sums;
+    park();
+    before = parked;
   }
   if (p.columns - column < V * kWidth<T>) {
-    HWY_ALIGN T edge[R * V * kWidth<T>];
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) store(acc[r][v], edge + (r * V + v) * kWidth<T>);
-    }
-    return finish_edge(p, edge, R, V * kWidth<T>, row, column);
+    park();
+    return finish_edge(p, parked, R, V * kWidth<T>, row, column);
   }
   if (p.partial) {
     const std::int64_t step = p.partial_row;

@@ -27,7 +27,7 @@ struct Cut {
     rows = packs_rows || depth < K ? kRows : std::max(M, std::int64_t{1});
     // Enough tasks: narrow ones, unless rows are packed; then low ones.
     const auto few = [&] { return ceil_div(M, rows) * ceil_div(N, columns) < kTasks; };
-    while (!packs_rows && columns > most / 4 && few()) columns = round_down(columns / 2, kStep);
+    while (!packs_rows && columns / 2 >= most / 4 && few()) columns = round_down(columns / 2, kStep);
     if (few()) rows = std::min(rows, kRows / 2);
     columns = round_up(ceil_div(N, ceil_div(N, columns)), kStep);
     rows = round_up(ceil_div(M, ceil_div(M, rows)), kMostTileRows);
