@@ -236,6 +236,26 @@ TEST(Matmul, EqualsTheDefinitionOverSeveralTasks) {
   }
 }
 
+// Rows of b that lie 16 apart, as those of a panel do, but are longer.
+TEST(Matmul, ReadsRowsThatOverlap) {
+  constexpr std::int64_t M = 13, K = 40, N = 100, kStep = 16;
+  std::mt19937 random(9);
+  Matrix<float> a(M, K), numbers(1, (K - 1) * kStep + N), c(M, N);
+  a.fill(random);
+  numbers.fill(random);
+  const View<const float, 2> b{numbers.view.data, {K, N}, {kStep, 1}};
+  on_every_isa([&](simd::Isa isa) {
+    if (!simd::has_fma(isa)) return;
+    Context ctx = Context::serial();
+    ops::matmul<float>(ctx, Product::AB, a.read(), b, c.view, {});
+    for (std::int64_t m = 0; m < M; ++m) {
+      for (std::int64_t n = 0; n < N; ++n) {
+        ASSERT_TRUE(same(c.view(m, n), oracle<float>(Product::AB, a.read(), b, m, n, nullptr, nullptr)));
+      }
+    }
+  });
+}
+
 // X1: a row alone has the bits it has among 2,048, for every product, packed or not.
 TEST(Matmul, RowAloneEqualsItselfInABatch) {
   constexpr std::int64_t M = 2048, N = 45, K = 300;

@@ -63,10 +63,12 @@ HWY_NOINLINE void finish_edge(const BlockProduct<T>& p, const T* tile, int rows,
 
 // How a tile walks through its operands. Strides that the compiler knows leave little but loads and multiply-adds.
 enum class Walk {
-  Rows,     // contiguous rows of a, b in panels
-  Panels,   // a and b in panels
-  Keep,     // b as it is, copied to panels in passing
-  InPlace,  // b as it is, or rows of a whose numbers lie apart
+  Any,     // the others
+  Near,    // contiguous rows of a, and of b as it is
+  NearT,   // the same for a transposed a: contiguous columns
+  Rows,    // contiguous rows of a, b in panels
+  Panels,  // a and b in panels
+  Keep,    // b as it is, copied to panels in passing
 };
 
 // The chains of R rows and V vectors from k on, `count` long, of a block `depth` deep. Every loop over accumulators is
@@ -74,12 +76,15 @@ enum class Walk {
 template <Walk kWalk, class T, int R, int V>
 HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, std::int64_t depth,
                       Vec<T> (&acc)[R][V]) {
-  constexpr bool kKeep = kWalk == Walk::Keep, kKnown = kWalk == Walk::Rows || kWalk == Walk::Panels;
+  constexpr bool kKeep = kWalk == Walk::Keep, kNear = kWalk == Walk::Near || kWalk == Walk::NearT;
+  constexpr bool kRows = kWalk == Walk::Rows || kWalk == Walk::Near;
   const bool a_panels = kWalk == Walk::Panels || (kKeep && x.a_panels);
-  const std::int64_t a_row = a_panels ? 1 : x.a_row, b_step = kKnown ? kPanel : x.b_step;
-  const std::int64_t a_step = kWalk == Walk::Rows ? 1 : a_panels ? kPanel : x.a_step;
+  const std::int64_t a_row = a_panels || kWalk == Walk::NearT ? 1 : x.a_row;
+  const std::int64_t a_step = kRows ? 1 : a_panels ? kPanel : x.a_step;
+  const std::int64_t b_step = kWalk == Walk::Rows || kWalk == Walk::Panels ? kPanel : x.b_step;
   // A pointer for every three rows, the others are reached by x86's base + index·scale; or for those in one panel.
-  constexpr int kGroup = kKeep || kWalk == Walk::Panels ? kPanelRows : 3, kGroups = (R + kGroup - 1) / kGroup;
+  constexpr int kGroup = kKeep || kWalk == Walk::Panels ? kPanelRows : kWalk == Walk::NearT ? R : 3;
+  constexpr int kGroups = (R + kGroup - 1) / kGroup;
   const T* a[kGroups];
 #pragma GCC unroll 6
   for (int g = 0; g < kGroups; ++g) {
@@ -93,7 +98,7 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
     const std::int64_t n = v * kWidth<T>;
-    offset[v] = n / kPanel * x.b_panel + n % kPanel;
+    offset[v] = kNear ? n : n / kPanel * x.b_panel + n % kPanel;
     if (kKeep) keep[v] = x.keep + (n / kPanel * depth + k) * kPanel + n % kPanel;
   }
 #pragma GCC unroll 16
@@ -101,7 +106,7 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) acc[r][v] = zero<T>();
   }
-  const auto step = [&](std::int64_t i) HWY_ATTR {
+  const auto step = [&](std::int64_t i) HWY_ATTR __attribute__((always_inline)) {
     Vec<T> y[V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
@@ -111,7 +116,7 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
         __builtin_prefetch(from + kLooseRows * b_step, 0, 3);
         __builtin_prefetch(from + kLooseRowsToL2 * b_step, 0, 2);
         store(y[v], keep[v] + i * kPanel);
-      } else if (V < 4) {
+      } else if (!kNear) {
         __builtin_prefetch(from + kAheadRows<T> * b_step, 0, 3);
       }
     }
@@ -122,7 +127,7 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
       for (int v = 0; v < V; ++v) acc[r][v] = fma(z, y[v], acc[r][v]);
     }
   };
-  const auto advance = [&](std::int64_t n) HWY_ATTR {
+  const auto advance = [&](std::int64_t n) HWY_ATTR __attribute__((always_inline)) {
     b += n * b_step;
 #pragma GCC unroll 6
     for (int g = 0; g < kGroups; ++g) a[g] += n * a_step;
@@ -132,7 +137,7 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
     }
   };
   std::int64_t left = count;
-  if constexpr (kKnown) {
+  if constexpr (kWalk == Walk::Rows || kWalk == Walk::Panels) {
     constexpr int kLine = 64 / sizeof(T);
     for (; left >= kLine; left -= kLine) {
       if (kWalk == Walk::Rows) {
@@ -155,7 +160,7 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
 }
 
 // The tile of R rows and V vectors at (row, column).
-template <class T, int R, int V>
+template <Walk kWalk, class T, int R, int V>
 HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int64_t row, std::int64_t column) {
   Vec<T> acc[R][V];
   HWY_ALIGN T parked[R * V * kWidth<T>];  // sums of the chains so far; at an edge, of all
@@ -169,15 +174,7 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
   const T* before = nullptr;
   for (std::int64_t k = 0;; k += kChain) {
     const std::int64_t count = std::min(kChain, p.depth - k);
-    if (x.keep) {
-      chain<Walk::Keep>(x, k, count, p.depth, acc);
-    } else if (V < 4 && x.a_panels && x.b_step == kPanel) {
-      chain<Walk::Panels>(x, k, count, p.depth, acc);
-    } else if (V < 4 && x.a_step == 1 && x.b_step == kPanel) {
-      chain<Walk::Rows>(x, k, count, p.depth, acc);
-    } else {
-      chain<Walk::InPlace>(x, k, count, p.depth, acc);
-    }
+    chain<kWalk>(x, k, count, p.depth, acc);
     if (before) {
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
@@ -231,16 +228,26 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
 template <class T>
 using Tile = void (*)(const BlockProduct<T>&, const Operands<T>&, std::int64_t, std::int64_t);
 
-// Tiles of 1 … kTileRows rows.
-template <class T, int V, int... R>
+// Tiles of 1, 2, … rows for each walk.
+template <Walk kWalk, class T, int V, int... R>
 constexpr std::array<Tile<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, R...>) {
-  return {tile<T, R + 1, V>...};
+  return {tile<kWalk, T, R + 1, V>...};
 }
-template <class T, int V>
-constexpr std::array<Tile<T>, kTileRows> kTiles = tiles_of<T, V>(std::make_integer_sequence<int, kTileRows>());
-
+template <class T, int V, Walk... kWalks>
+const Tile<T>* tiles(Walk walk) {
+  using Rows = std::make_integer_sequence<int, V == 4 ? kWideRows : kTileRows>;
+  static constexpr std::array kTiles = {tiles_of<kWalks, T, V>(Rows())...};
+  return kTiles[static_cast<std::size_t>(walk)].data();
+}
+// Wide tiles read b as it is.
 template <class T>
-constexpr std::array<Tile<T>, kWideRows> kWideTiles = tiles_of<T, 4>(std::make_integer_sequence<int, kWideRows>());
+const Tile<T>* tiles(int vectors, Walk walk) {
+  using enum Walk;
+  if (vectors == 2) return tiles<T, 2, Any, Near, NearT, Rows, Panels, Keep>(walk);
+  if (vectors == 1) return tiles<T, 1, Any, Near, NearT, Rows, Panels, Keep>(walk);
+  if constexpr (kWideRows > 0) return tiles<T, 4, Any, Near, NearT>(walk);
+  return nullptr;
+}
 
 // How rows are dealt to tiles: evenly, since low tiles wait for the latency of their few chains, in groups of `unit`.
 struct Deal {
@@ -285,6 +292,13 @@ void open_columns(const BlockProduct<T>& p, std::int64_t n, bool more_tiles, Ope
   x.b_step = kPanel;
 }
 
+template <class T>
+Walk walk_of(const Operands<T>& x) {
+  if (x.keep) return Walk::Keep;
+  if (x.b_panel == kPanel) return x.a_step == 1 ? Walk::Near : x.a_row == 1 ? Walk::NearT : Walk::Any;
+  return x.a_panels ? Walk::Panels : x.a_step == 1 ? Walk::Rows : Walk::Any;
+}
+
 // Rows outside, columns inside: a tile's rows of a stay in L1 while b passes by from L2.
 template <class T>
 void multiply_block_t(const BlockProduct<T>& p) {
@@ -314,8 +328,7 @@ void multiply_block_t(const BlockProduct<T>& p) {
         x.b = (p.panels ? p.panels : p.b.data) + n / kPanel * x.b_panel + n % kPanel;
       }
       const bool narrow = p.columns - n <= kWidth<T>;
-      const auto* tiles = vectors == 4 ? kWideTiles<T>.data() : narrow ? kTiles<T, 1>.data() : kTiles<T, 2>.data();
-      tiles[rows - 1](p, x, row, n);
+      tiles<T>(narrow ? 1 : static_cast<int>(vectors), walk_of(x))[rows - 1](p, x, row, n);
     }
   }
 }
