@@ -132,6 +132,7 @@ void mlstm_adjoint_t(const MlstmHead<T>& head, MlstmAdjoint<T>& work, Arena& scr
   const T* decays = decays_of(work.gates, head.tokens, scratch);
   T* factors = scratch.allocate<T>(head.tokens);
   mlstm_factors_t(head, work.a, work.gates.m, factors);
+  T pull = work.pull, residue = 0;
   T* normalisers = scratch.allocate<T>((kCheckpointTokens + 1) * K);  // of a span, n before its first token first
   for (std::int64_t end = head.tokens; end > 0;) {
     const std::int64_t first = (end - 1) / kCheckpointTokens * kCheckpointTokens;
@@ -143,7 +144,7 @@ void mlstm_adjoint_t(const MlstmHead<T>& head, MlstmAdjoint<T>& work, Arena& scr
     for (std::int64_t t = end - 1; t >= first; --t) {
       const T *before = normalisers + (t - first) * K, *n = before + K, *q = head.q.row(t), *k = head.k.row(t);
       const T m = work.gates.m[t], m_before = t > 0 ? work.gates.m[t - 1] : work.m_before;
-      const T a = head.scale * grad_of_a(head, work.a[t], m, factors[t], work.along[t]);
+      const T grad_a = grad_of_a(head, work.a[t], m, factors[t], work.along[t]), a = head.scale * grad_a;
       T grad_input = work.grad_input[t], grad_log = work.grad_log_decay[t];
       if (head.normalise) {
         for_vectors<T>(K, [&](std::int64_t d, std::int64_t lanes) HWY_ATTR {
@@ -171,9 +172,14 @@ void mlstm_adjoint_t(const MlstmHead<T>& head, MlstmAdjoint<T>& work, Arena& scr
         const double kept = hn::GetLane(log_sigmoid(set(static_cast<double>(*head.f.row(t))))) + m_before;
         const double input = *head.i.row(t);
         const T from_past = kept > input ? T(1) : kept < input ? T(0) : T(0.5);
-        grad_input += (1 - from_past) * work.mu;
+        // Both gates together receive what the next forget gate and the output give. i's gradients cancel in their sum
+        // over tokens, and rounding would be most of what is left: what the two differ by goes to the input that set m.
+        residue += grad_input + grad_log - (pull + (work.along[t] + work.a[t] * grad_a));
+        pull = grad_log;
+        grad_input += (1 - from_past) * (work.mu - residue);
         grad_log += from_past * work.mu;
         work.mu *= from_past;
+        residue *= from_past;
       }
       work.grad_input[t] = grad_input;
       work.grad_log_decay[t] = grad_log * hn::GetLane(sigmoid(hn::Neg(f)));

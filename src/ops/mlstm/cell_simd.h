@@ -71,6 +71,7 @@ struct MlstmAdjoint {
   const T* states;     // n before every 64th token
   T m_before;
   T mu;       // in: what arrives at the last m, the memory held fixed; out: the same at the first
+  T pull;     // ⟨dC, C⟩ + ⟨dn, n⟩ of the last state
   T* grad_n;  // [K] in/out
   HeadRows<T> grad_q, grad_k;
   T *grad_log_decay, *grad_input;

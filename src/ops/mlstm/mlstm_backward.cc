@@ -109,7 +109,8 @@ class MlstmBackward {
     work.states = normalisers(row);
     work.m_before = m_before(row);
     work.mu = grad_last.m ? grad_last.m[row] : T(0);
-    if (stabilised) work.mu -= dot_memory(grad_last, last, row);
+    work.pull = stabilised ? dot_memory(grad_last, last, row) : T(0);
+    work.mu -= work.pull;
     work.grad_n = grad_n;
     const auto rows = [&](const View<T, 3>& view) {
       return view ? HeadRows<T>{view.row(first) + row % H * view.stride[1], view.stride[0]} : HeadRows<T>{};
