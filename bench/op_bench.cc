@@ -20,17 +20,18 @@ int run(int argc, char** argv) {
   std::string op, shape, json;
   int threads = 1;
   bench::MeasureOptions options;
-  bool streams = false;
+  bool streams = false, alone = false;
   app.add_option("--op", op, "Only this op");
   app.add_option("--shape", shape, "Only shapes that contain this text");
   app.add_option("--threads", threads, "Threads of every contender")->check(CLI::Range(1, 1024));
   app.add_option("--rounds", options.rounds, "Rounds per workload")->check(CLI::Range(1, 1000));
   app.add_option("--slice", options.slice, "Seconds per contender and round")->check(CLI::Range(0.001, 10.0));
+  app.add_flag("--alone", alone, "Without other libraries, whose threads wait by spinning");
   app.add_flag("--streams", streams, "Measure memory streams too");
   app.add_option("--json", json, "Also write everything to this file");
   CLI11_PARSE(app, argc, argv);
 
-  const auto rivals = bench::find_rivals(threads);
+  const auto rivals = alone ? std::vector<bench::Contender>() : bench::find_rivals(threads);
   Context ctx = Context::parallel(threads);
   const bench::Limits limits = bench::measure_limits(threads, streams);
   std::fputs(bench::limits_text(limits).c_str(), stdout);

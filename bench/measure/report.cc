@@ -24,12 +24,13 @@ std::string limits_text(const Limits& limits) {
 }
 
 std::string table_text(const std::vector<Record>& records) {
-  std::string text = fmt::format("{:<16} {:<30} {:>3} {:>10} {:<6} {:>9}  {:<12} {:>9} {:>9}  others (ours / theirs)\n",
-                                 "op", "shape", "thr", "rate", "", "of limit", "limit", "ms/call", "first");
+  std::string text =
+      fmt::format("{:<16} {:<30} {:>3} {:>10} {:<6} {:>9}  {:<12} {:>9} {:>9} {:>9}  others (ours / theirs)\n", "op",
+                  "shape", "thr", "rate", "", "of limit", "limit", "x one thr", "ms/call", "first");
   for (const Record& r : records) {
-    text += fmt::format("{:<16} {:<30} {:>3} {:>10.4g} {:<6} {:>9}  {:<12} {:>9.3f} {:>9.3f} ", r.op, r.shape,
+    text += fmt::format("{:<16} {:<30} {:>3} {:>10.4g} {:<6} {:>9}  {:<12} {:>9} {:>9.3f} {:>9.3f} ", r.op, r.shape,
                         r.threads, r.rate, r.unit, r.limit > 0 ? fmt::format("{:.3f}", r.fraction) : "-", r.limit_name,
-                        r.call * 1e3, r.first_call * 1e3);
+                        r.speedup > 0 ? fmt::format("{:.2f}", r.speedup) : "-", r.call * 1e3, r.first_call * 1e3);
     for (const ContenderRate& other : r.others) {
       text += fmt::format(" {} {:.4g} ({:.2f})", other.name, other.rate, other.ratio);
     }
@@ -56,6 +57,7 @@ std::string json_text(const Limits& limits, const std::vector<Record>& records) 
                                      {"limit", r.limit},
                                      {"limit_name", r.limit_name},
                                      {"fraction", r.fraction},
+                                     {"speedup", r.speedup},
                                      {"call_seconds", r.call},
                                      {"first_call_seconds", r.first_call},
                                      {"others", std::move(others)}});

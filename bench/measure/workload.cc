@@ -61,7 +61,8 @@ Record measure(const Case& row, Context& ctx, const Limits& limits, const std::v
                const MeasureOptions& options) {
   const Workload work = row.make();
   const bool one_thread = ctx.threads() == 1;
-  std::vector<double> rates, limit_rates, fractions;
+  std::vector<double> rates, limit_rates, fractions, speedups;
+  Context one = Context::serial();
   const std::size_t contenders = work.gemm ? others.size() : 0;
   std::vector<std::vector<double>> other_rates(contenders), ratios(contenders);
   const double start = now(one_thread);
@@ -71,6 +72,10 @@ Record measure(const Case& row, Context& ctx, const Limits& limits, const std::v
   for (int round = 0; round < options.rounds; ++round) {
     const double limit = limit_of(work, ctx, limits, options.slice);
     const double rate = work.units * calls_per_second(one_thread, options.slice, [&] { work.run(ctx); });
+    if (!one_thread) {
+      const auto call = [&] { work.run(one); };
+      speedups.push_back(rate / (work.units * calls_per_second(false, options.slice, call)));
+    }
     limit_rates.push_back(limit);
     rates.push_back(rate);
     fractions.push_back(limit > 0 ? rate / limit : 0);
@@ -92,6 +97,7 @@ Record measure(const Case& row, Context& ctx, const Limits& limits, const std::v
   record.limit_name = bound_name(work);
   record.limit = median(limit_rates);
   record.fraction = median(fractions);
+  record.speedup = median(speedups);
   record.first_call = first_call;
   record.call = work.units / record.rate;
   for (std::size_t i = 0; i < contenders; ++i) {

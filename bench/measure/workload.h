@@ -74,6 +74,7 @@ struct Record {
   std::string limit_name;
   double limit = 0;                 // units a second; 0: not measured
   double fraction = 0;              // rate / limit, both of the same round; median
+  double speedup = 0;               // rate / rate with one thread, both of the same round; median; 0: one thread
   double first_call = 0, call = 0;  // seconds of the very first call with its buffers, and of a later one (median)
   std::vector<ContenderRate> others;
 };
@@ -83,7 +84,8 @@ struct MeasureOptions {
   double slice = 0.05;  // seconds of each contender in each round
 };
 
-// Rounds of: the limit, ours, each contender in turn. CPU time with one thread, wall time with more.
+// Rounds of: the limit, ours, ours with one thread (if there are more), each contender in turn. CPU time with one
+// thread, wall time with more.
 Record measure(const Case& row, Context& ctx, const Limits& limits, const std::vector<Contender>& others,
                const MeasureOptions& options);
 
