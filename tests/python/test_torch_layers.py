@@ -10,6 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch.nn.utils.parametrize
+import torch.nn.utils.stateless
+
 from torch_calls import numbers
 
 import stepwell
@@ -204,6 +207,40 @@ def test_training_lowers_the_loss():
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.2 * losses[0]
+
+
+class Doubled(torch.nn.Module):
+    def forward(self, weight):
+        return 2 * weight
+
+
+def test_parametrizations_have_effect():
+    module, x = made("mamba"), numbers(dtype=torch.float32)(2, 5, WIDTH)
+    y, _ = module(x)
+    torch.nn.utils.parametrize.register_parametrization(module.out_proj, "weight", Doubled())
+    twice, _ = module(x)
+    assert torch.equal(twice, 2 * y)
+    twice.sum().backward()
+    assert module.out_proj.parametrizations.weight.original.grad.abs().sum() > 0
+
+
+def test_functional_calls_have_effect():
+    call = torch.func.functional_call if hasattr(torch, "func") else torch.nn.utils.stateless.functional_call
+    module, other = made("mamba"), layers.Mamba(WIDTH, seed=4)
+    x = numbers(dtype=torch.float32)(2, 5, WIDTH)
+    lent = {name: value.detach().requires_grad_() for name, value in other.named_parameters()}
+    y, _ = call(module, lent, (x,))
+    assert torch.equal(y, other(x)[0])
+    y.sum().backward()
+    assert all(value.grad is not None for value in lent.values())
+    assert all(value.grad is None for value in module.parameters())
+
+
+def test_one_parameter_under_two_names():
+    module, x = made("gated_delta_net"), numbers(dtype=torch.float32)(2, 5, WIDTH)
+    module.k_proj.weight = module.q_proj.weight
+    module(x)[0].sum().backward()
+    assert module.q_proj.weight.grad.abs().sum() > 0
 
 
 def test_errors_say_what_is_wrong():

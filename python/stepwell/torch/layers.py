@@ -8,6 +8,8 @@ state_dict fits; docs/mixers.md lists options, parameters and states.
 >>> y1, state = layer.step(x1, state)    # x1 [B, 64]: the same code with T = 1, the same bits
 """
 
+import functools
+
 import torch
 from torch import nn
 
@@ -71,8 +73,13 @@ class Mixer(nn.Module):
         """Names of the state's fields."""
         return self._layer(self._dtype()).state_fields
 
+    def _named_tensors(self):
+        """The parameters by name as attributes give them, so that functional_call, parametrizations and one parameter
+        under two names have effect."""
+        return {path: functools.reduce(getattr, path.split("."), self) for path in self._names}
+
     def _dtype(self):
-        wide = any(p.dtype == torch.float64 for p in self.parameters())
+        wide = any(p.dtype == torch.float64 for p in self._named_tensors().values())
         return torch.float64 if wide else torch.float32
 
     def initial_state(self, sequences):
@@ -93,13 +100,12 @@ class Mixer(nn.Module):
         """
         layer = self._layer(torch.float64 if isinstance(x, torch.Tensor) and x.dtype == torch.float64
                             else self._dtype())
-        parameters = dict(self.named_parameters())
         tensors = {"x": x}
         if state is not None:
             if set(state) != set(layer.state_fields):
                 raise ValueError(f"the state has the fields {sorted(state)}, expected {sorted(layer.state_fields)}")
             tensors.update({f"state.{name}": state[name] for name in layer.state_fields})
-        tensors.update({f"param.{name}": parameters[name] for name in self._names})
+        tensors.update({f"param.{name}": value for name, value in self._named_tensors().items()})
         options = dict(cu_seqlens=borders_of(cu_seqlens), mode=mode,
                        mask=mask.numpy() if isinstance(mask, torch.Tensor) else mask)
 
