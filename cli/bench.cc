@@ -64,17 +64,22 @@ Config table_config(std::string_view section, const bench::MemoryTable& memory) 
 
 struct BenchCommand {
   std::string op;
-  std::int64_t seeds = 5;
+  std::int64_t seeds = 0;  // not given
   int threads = 1;
   bool streams = false, memory = false, json = false;
 
-  int run() const { return memory ? run_memory() : run_ops(); }
+  int run() const {
+    if (memory && streams) fail(ErrorCode::Config, "bench", "--streams does not go with --memory");
+    if (!memory && seeds != 0) fail(ErrorCode::Config, "bench", "--seeds goes with --memory");
+    return memory ? run_memory() : run_ops();
+  }
 
   int run_memory() const {
     Context ctx = Context::parallel(threads, Mode::Fast);
-    const bench::MemoryBench setting{.ctx = ctx, .seeds = seeds, .progress = [](const std::string& what) {
-                                       std::fprintf(stderr, "%s\n", what.c_str());
-                                     }};
+    const bench::MemoryBench setting{
+        .ctx = ctx, .seeds = seeds == 0 ? 5 : seeds, .progress = [](const std::string& what) {
+          std::fprintf(stderr, "%s\n", what.c_str());
+        }};
     Config::Array tables;
     std::string known;
     for (const bench::MemorySection& section : bench::memory_sections()) {
@@ -84,7 +89,7 @@ struct BenchCommand {
       if (!json) print_table(table);
       tables.push_back(table_config(section.name, table));
     }
-    if (tables.empty()) fail(ErrorCode::Argument, "bench", "no section \"" + op + "\"; there are " + known);
+    if (tables.empty()) fail(ErrorCode::Config, "bench", "no section \"" + op + "\"; there are " + known);
     if (json) std::printf("%s\n", io::to_json(Config(std::move(tables))).c_str());
     return kSuccess;
   }
@@ -97,7 +102,7 @@ struct BenchCommand {
       if (known.find(row.op) == std::string::npos) known += (known.empty() ? "" : ", ") + row.op;
       if (op.empty() || row.op == op) cases.push_back(std::move(row));
     }
-    if (cases.empty()) fail(ErrorCode::Argument, "bench", "no op \"" + op + "\"; there are " + known);
+    if (cases.empty()) fail(ErrorCode::Config, "bench", "no op \"" + op + "\"; there are " + known);
 
     const bench::Limits limits = bench::measure_limits(ctx.threads(), streams);
     if (!json) std::fputs(bench::limits_text(limits).c_str(), stdout);
@@ -118,7 +123,7 @@ Action declare_bench(Options& options) {
   options.text("--op", command->op, "NAME", "only this op (with --memory: this section)");
   options.threads(command->threads);
   options.flag("--memory", command->memory, "memories trained by imitation and through time, side by side");
-  options.integer("--seeds", command->seeds, 1, 1000, "with --memory: runs of each kind");
+  options.integer("--seeds", command->seeds, 1, 1000, "with --memory: runs of each kind (default 5)");
   options.flag("--streams", command->streams, "measure memory streams too");
   options.json(command->json);
   return [command] { return command->run(); };

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -68,6 +71,33 @@ int usage_error(const CLI::App& app, const std::string& message) {
   return kUsage;
 }
 
+// Results that did not arrive are a failure: a full disk would pass for success.
+void flush_results() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  const std::string reason = errno == 0 ? "" : ": " + std::generic_category().message(errno);
+  fail(ErrorCode::File, "standard output", "cannot write the results" + reason);
+}
+
+int run_action(const std::string& name, const Action& action) {
+  const auto complain = [&name](const char* message) {
+    std::fprintf(stderr, "stepwell %s: %s\n", name.c_str(), message);
+    return kFailure;
+  };
+  try {
+    const int status = action();
+    flush_results();
+    return status;
+  } catch (const Error& error) {
+    complain(error.what());
+    return error.code() == ErrorCode::Config ? kUsage : kFailure;
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory: these sizes (batch, length, width, layers) need more than there is");
+  } catch (const std::exception& error) {
+    return complain(error.what());
+  }
+}
+
 }  // namespace
 
 void Options::flag(const std::string& names, bool& target, const std::string& help) {
@@ -121,16 +151,7 @@ int run_command_line(std::span<const Command> commands, int argc, const char* co
     return usage_error(app, unknown.empty() ? error.what() : unknown);
   }
   for (const auto& [sub, action] : actions) {
-    if (!sub->parsed()) continue;
-    try {
-      return action();
-    } catch (const Error& error) {
-      std::fprintf(stderr, "stepwell %s: %s\n", sub->get_name().c_str(), error.what());
-      return error.code() == ErrorCode::Config ? kUsage : kFailure;
-    } catch (const std::exception& error) {  // out of memory, mostly
-      std::fprintf(stderr, "stepwell %s: %s\n", sub->get_name().c_str(), error.what());
-      return kFailure;
-    }
+    if (sub->parsed()) return run_action(sub->get_name(), action);
   }
   return kUsage;
 }

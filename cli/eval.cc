@@ -70,7 +70,9 @@ int eval_command(const EvalArguments& a) {
   train::Recipe recipe = train::load_recipe(a.path);
   if (a.length != 0 && recipe.task.empty()) fail(ErrorCode::Config, "eval", "--length is for runs on a task by name");
   if (a.length != 0) recipe.length = a.length;
-  print_figures(train::make_task(recipe)->evaluate(ctx, *model, 0), a.json);
+  const auto task = train::make_task(recipe);
+  if (a.length == 0) train::check_data(folder, *task);  // what is held out now may have been trained on
+  print_figures(task->evaluate(ctx, *model, 0), a.json);
   return kSuccess;
 }
 

@@ -67,6 +67,13 @@ void print_json(const train::Forecast& f, std::int64_t count) {
   std::printf("%s\n", io::to_json(Config(std::move(result))).c_str());
 }
 
+// Significant digits that show a thousandth of what the series varies by, however far from 0 it lies.
+int digits_to_show(const std::vector<double>& values, double deviation) {
+  double largest = deviation;
+  for (const double x : values) largest = std::max(largest, std::fabs(x));
+  return static_cast<int>(std::clamp(std::ceil(std::log10(largest / deviation)) + 3, 6.0, 17.0));
+}
+
 int forecast_command(const ForecastArguments& a) {
   Context ctx = Context::parallel(a.threads);
   const std::string folder = train::model_folder(a.path);
@@ -80,8 +87,9 @@ int forecast_command(const ForecastArguments& a) {
     return kSuccess;
   }
   Table table({">value", ">forecast"});
+  const int digits = digits_to_show(f.next, model->scales().front().deviation);
   for (std::size_t i = 0; i < f.next.size(); ++i) {
-    table.row({with_commas(count + 1 + static_cast<long long>(i)), significant(f.next[i])});
+    table.row({with_commas(count + 1 + static_cast<long long>(i)), significant(f.next[i], digits)});
   }
   table.print(stdout);
   if (f.values == 0) return kSuccess;

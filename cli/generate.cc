@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::int64_t kBytes = 256;  // vocabulary of a model over bytes
 constexpr std::int64_t kLargestPrompt = std::int64_t{1} << 30;
+constexpr double kColdest = 1e-30;  // below, only the likeliest byte has a probability, and float has no 1/temperature
 constexpr std::int64_t kMostSeeds = std::int64_t{1} << 53;
 
 struct GenerateArguments {
@@ -76,7 +77,7 @@ std::vector<std::int64_t> load_session(models::Stream& stream, const std::string
 
 // The byte drawn from softmax(logits / temperature) with a number in [0, 1); the likeliest for temperature 0.
 std::int64_t draw(Context& ctx, const Tensor& logits, double temperature, double number) {
-  if (temperature == 0) {
+  if (temperature < kColdest) {
     const auto values = logits.span<float>();
     return std::max_element(values.begin(), values.end()) - values.begin();
   }

@@ -51,9 +51,9 @@ std::string decimal(double x, int digits) {
   return buffer;
 }
 
-std::string significant(double x) {
+std::string significant(double x, int digits) {
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.6g", x);
+  std::snprintf(buffer, sizeof buffer, "%.*g", digits, x);
   return buffer;
 }
 

@@ -26,8 +26,8 @@ class Table {
 // `x` with `digits` decimals.
 std::string decimal(double x, int digits);
 
-// `x` in six significant digits, at most.
-std::string significant(double x);
+// `x` in so many significant digits, at most.
+std::string significant(double x, int digits = 6);
 
 // 1234567 → "1,234,567".
 std::string with_commas(long long n);

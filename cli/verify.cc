@@ -19,21 +19,22 @@ struct VerifyCommand {
   std::string layer;
   std::vector<std::string> cases;
   std::string inputs;
-  std::int64_t chunk = 64;
+  std::int64_t chunk = 0;  // not given
   bool json = false, table = false;
 
   int run() const {
     if (table) {
       if (layer != "mlstm" || cases.size() > 1) {
-        fail(ErrorCode::Argument, "verify", "--table is for --layer mlstm, with at most one folder of cases");
+        fail(ErrorCode::Config, "verify", "--table is for --layer mlstm, with at most one folder of cases");
       }
       return run_equivalence(cases.empty() ? "" : cases.front(), json);
     }
+    if (chunk != 0 && inputs.empty()) fail(ErrorCode::Config, "verify", "--chunk goes with --inputs");
     verify::Options options;
     options.layer = layer;
     options.case_folders = cases;
     options.inputs = inputs;
-    options.chunk = chunk;
+    if (chunk != 0) options.chunk = chunk;
     options.heap_allocations = verify::heap_allocations;  // X6 is measured on this very program
     std::FILE* lines = json ? stderr : stdout;            // with --json, stdout is for the machine alone
     std::fprintf(lines, "%s\n", verify::Report::header().c_str());

@@ -3,20 +3,23 @@
 #include "stepwell/core/config.h"
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 
 namespace stepwell {
 
 namespace {
 
+// The fewest digits that are this number.
+std::string shown(double x) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x).ptr};
+}
+
 std::string kind_of(const Config& v) {
   if (v.is_null()) return "null";
   if (v.is_bool()) return v.as_bool("") ? "true" : "false";
   if (v.is_integer()) return std::to_string(v.as_integer(""));
-  if (v.is_number()) {
-    std::string s = std::to_string(v.as_double(""));
-    return s;
-  }
+  if (v.is_number()) return shown(v.as_double(""));
   if (v.is_string()) return "\"" + v.as_string("") + "\"";
   return v.is_array() ? "an array" : "an object";
 }
@@ -121,12 +124,6 @@ std::int64_t ConfigReader::integer(std::string_view key, std::int64_t fallback, 
 
 double ConfigReader::number(std::string_view key, double fallback, double low, double high) {
   const Config* v = get(key);
-  auto shown = [](double x) {
-    std::string s = std::to_string(x);
-    s.erase(s.find_last_not_of('0') + 1);
-    if (s.ends_with('.')) s.pop_back();
-    return std::fabs(x) >= 1e12 || (x != 0 && std::fabs(x) < 1e-4) ? kind_of(Config(x)) : s;
-  };
   if (v && !v->is_number()) reject(key, "a number");
   const double x = v ? v->as_double(key) : fallback;
   if (v && !(x >= low && x <= high)) reject(key, "a number from " + shown(low) + " to " + shown(high));

@@ -62,6 +62,9 @@ bool is_number(const std::string& field) { return number_of(field).has_value(); 
 std::size_t find_column(const std::string& path, std::size_t line, const std::string& column,
                         const std::vector<std::string>& first, bool names) {
   const auto named = static_cast<std::size_t>(std::find(first.begin(), first.end(), column) - first.begin());
+  if (names && std::ranges::count(first, column) > 1) {
+    csv_error(path, line, "more than one column " + column + ", name it by its number");
+  }
   if (names && named < first.size()) return named;
   std::size_t number = 0;
   const auto [stop, error] = std::from_chars(column.data(), column.data() + column.size(), number);

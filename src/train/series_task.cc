@@ -9,6 +9,7 @@
 
 #include "stepwell/autograd/functions.h"
 #include "stepwell/io/blake3.h"
+#include "stepwell/io/json.h"
 #include "stepwell/train/forecast.h"
 
 namespace stepwell::train {
@@ -38,7 +39,7 @@ SeriesTask::SeriesTask(std::vector<double> values, double fraction, std::int64_t
   scale_ = {mean, std::sqrt(variance)};
   if (*lowest == *highest || !(scale_.deviation > 0) || !std::isfinite(scale_.deviation)) {
     fail(ErrorCode::File, "series",
-         "the values to train on run from " + std::to_string(*lowest) + " to " + std::to_string(*highest) +
+         "the values to train on run from " + io::to_json(Config(*lowest)) + " to " + io::to_json(Config(*highest)) +
              ", expected more than one value and a finite variance");
   }
   for (std::size_t i = 0; i < trained_; ++i) values_.push_back(scaled(raw_[i], scale_));

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stepwell/train/trainer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -54,6 +56,32 @@ std::unique_ptr<models::Model> new_model(const Recipe& recipe, const Task& task)
   }
   task.complete(config);
   return models::make_model(config, Rng(static_cast<std::uint64_t>(recipe.seed)).stream("model"));
+}
+
+std::string field(const io::SafetensorsFile& file, const char* name) {
+  const io::Metadata metadata = file.metadata();
+  const auto found = metadata.find(name);
+  if (found == metadata.end()) fail(ErrorCode::File, "checkpoint", file.path() + " has no metadata " + name);
+  return found->second;
+}
+
+void check_data_of(const io::SafetensorsFile& file, const std::string& data) {
+  const std::string trained = field(file, "data");
+  if (trained == data) return;
+  fail(ErrorCode::File, "checkpoint",
+       file.path() + " was trained on data with BLAKE3 " + trained + ", the recipe's data now have " + data);
+}
+
+// A run among its own texts would read its files as text the next time.
+void check_outside(const std::vector<std::string>& texts, const std::string& folder) {
+  namespace fs = std::filesystem;
+  const auto hidden = [](const fs::path& part) { return part != "." && part.native().starts_with('.'); };
+  std::error_code error;
+  for (const std::string& text : texts) {
+    const fs::path below = fs::weakly_canonical(folder, error).lexically_relative(fs::weakly_canonical(text, error));
+    if (below.empty() || *below.begin() == ".." || std::any_of(below.begin(), below.end(), hidden)) continue;
+    fail(ErrorCode::File, "run", folder + ": lies in " + text + ", which is read as text; name a folder outside it");
+  }
 }
 
 }  // namespace
@@ -173,21 +201,12 @@ void Trainer::Impl::save(Observer& observer) {
 void Trainer::Impl::load(const std::string& checkpoint) {
   const std::string path = io::join_path(checkpoint, kTrainingFile);
   const auto file = io::SafetensorsFile::open(io::open_sealed(path), path);
-  const io::Metadata metadata = file.metadata();
-  io::check_format(metadata, kTrainingFormat, file.path());
-  auto field = [&](const char* name) {
-    const auto found = metadata.find(name);
-    if (found == metadata.end()) fail(ErrorCode::File, "checkpoint", file.path() + " has no metadata " + name);
-    return found->second;
-  };
-  if (field("data") != data) {
-    fail(ErrorCode::File, "checkpoint",
-         file.path() + " was trained on data with BLAKE3 " + field("data") + ", the recipe's data now have " + data);
+  io::check_format(file.metadata(), kTrainingFormat, file.path());
+  check_data_of(file, data);
+  if (const std::string seed = field(file, "seed"); seed != std::to_string(recipe.seed)) {
+    fail(ErrorCode::File, "checkpoint", file.path() + " has another seed than the recipe, " + seed);
   }
-  if (field("seed") != std::to_string(recipe.seed)) {
-    fail(ErrorCode::File, "checkpoint", file.path() + " has another seed than the recipe, " + field("seed"));
-  }
-  const std::string digits = field("step");
+  const std::string digits = field(file, "step");
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
   if (error != std::errc() || stop != digits.data() + digits.size() || step < 0) {
     fail(ErrorCode::File, "checkpoint", file.path() + " has step \"" + digits + "\", expected a number");
@@ -209,6 +228,7 @@ std::int64_t Trainer::step() const { return impl_->step; }
 Trainer Trainer::start(Context& ctx, Recipe recipe, const std::string& folder) {
   auto impl = std::make_unique<Impl>(ctx, std::move(recipe));
   impl->recipe.model = impl->model->config();
+  check_outside(impl->recipe.text, folder);
   impl->folder.emplace(RunFolder::create(folder, impl->recipe.to_config()));
   return Trainer(std::move(impl));
 }
@@ -243,6 +263,11 @@ std::string model_folder(const std::string& path) {
          path + " holds neither a model (config.json) nor a run with a checkpoint (checkpoints/)");
   }
   return RunFolder::checkpoint_folder(path, checkpoints.back());
+}
+
+void check_data(const std::string& checkpoint, const Task& task) {
+  const std::string path = io::join_path(checkpoint, kTrainingFile);
+  if (io::file_exists(path)) check_data_of(io::SafetensorsFile::open(path), task.fingerprint());
 }
 
 Recipe load_recipe(const std::string& folder) { return Recipe::read(RunFolder::read_recipe(folder)); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "stepwell/core/config.h"
 #include "stepwell/io/file.h"
@@ -74,6 +75,9 @@ TEST(Cli, ExplainsUsage) {
   expect_usage_error({"eval"}, "run is required");
   expect_usage_error({"generate", "x", "--temperature", "nan"}, "expected a number");
   expect_usage_error({"generate", "x", "--bytes", "-5"}, "expected a number");
+  expect_usage_error({"verify", "--chunk", "3"}, "--chunk goes with --inputs");
+  expect_usage_error({"bench", "--seeds", "3"}, "--seeds goes with --memory");
+  expect_usage_error({"bench", "--op", "none"}, "no op \"none\"; there are matmul");
 }
 
 TEST(Cli, SuggestsRecipeKeys) {
@@ -86,6 +90,8 @@ TEST(Cli, SuggestsRecipeKeys) {
   expect_usage_error({"train", "--text", text, "--set", "model.mixer_options.dstate=3"}, "did you mean d_state?");
   expect_usage_error({"train", "--text", text, "--set", "model.mixer=manba"}, "did you mean mamba?");
   expect_usage_error({"train", "--text", text, "--set", "train.lr=-1"}, "lr = -1");
+  expect_usage_error({"train", "--text", text, "--set", "train.beta1=1"}, "beta1 = 1, expected a number from 0 to 0.9");
+  expect_usage_error({"train", "--text", text, "--set", "train.eps=0"}, "expected a number from 1e-30 to 1");
   expect_usage_error({"train", "--text", text, "--set", "train.lr"}, "expected key=value");
   scratch.write("recipe.toml", "[train]\nstpes = 3\n[data]\ntext = \"" + text + "\"\n");
   expect_usage_error({"train", scratch.path("recipe.toml")}, "did you mean steps?");
@@ -216,6 +222,14 @@ TEST(Cli, ForecastsASeries) {
   EXPECT_EQ(json.find("next")->as_array("").size(), 10u);
   EXPECT_EQ(json.find("values")->as_integer(""), 299);
   EXPECT_EQ(json.find("read")->as_integer(""), 300);
+  std::string far;  // the same, far from 0: what varies is shown
+  for (int i = 0; i < 300; ++i) far += std::to_string(1000000000 + (i * i) % 17) + "\n";
+  scratch.write("far.csv", far);
+  ASSERT_EQ(run_stepwell({"train", "--csv", scratch.path("far.csv"), "--column", "1", "--out", scratch.path("far"),
+                          "--set", "train.steps=10", "--set", "train.length=16", "--set", "model.width=8"})
+                .status,
+            0);
+  EXPECT_PRED2(contains, run_stepwell({"forecast", scratch.path("far"), "--ahead", "1"}).out, "  301  10000000");
   expect_failure({"forecast", scratch.path("run"), "--csv", scratch.path("broken.csv")},
                  "line 301: no value in column 2");
   expect_usage_error({"forecast", model}, "give --csv");
@@ -320,15 +334,54 @@ TEST(Cli, ASavedStreamContinuesWithTheSameBytes) {
 }
 
 TEST(Cli, AnInterruptedRunIsSavedAndGoesOn) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const ScratchFolder scratch;
+    scratch.write("text", train::small_text());
+    const CommandResult stopped =
+        interrupt_stepwell(tiny(scratch, "run", "100000"), scratch.path("run/checkpoints/step-00000010"), signal);
+    EXPECT_EQ(stopped.status, 130) << stopped.err;
+    EXPECT_PRED2(contains, stopped.err, "interrupted after step ");
+    EXPECT_PRED2(contains, stopped.err, "stepwell train --resume");
+    const CommandResult measured = run_stepwell({"eval", scratch.path("run")});
+    EXPECT_EQ(measured.status, 0) << measured.err;
+  }
+}
+
+TEST(Cli, ResultsThatCannotBeWrittenAreAFailure) {
+  const CommandResult result = run_stepwell_to_full_disk({"info"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_PRED2(contains, result.err, "stepwell info: [standard output] cannot write the results: No space left");
+}
+
+TEST(Cli, ARunMayNotLieAmongItsTexts) {
+  const ScratchFolder scratch;
+  scratch.write("notes/text", train::small_text());
+  auto arguments = tiny(scratch, "notes/run");
+  arguments[2] = scratch.path("notes");
+  expect_failure(arguments, "name a folder outside it");
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("notes/run")));
+  arguments[4] = scratch.path("notes/.run");  // hidden files are not read
+  EXPECT_EQ(run_stepwell(arguments).status, 0);
+}
+
+TEST(Cli, EvaluatesOnlyOnTheDataTrainedOn) {
   const ScratchFolder scratch;
   scratch.write("text", train::small_text());
-  const CommandResult stopped =
-      interrupt_stepwell(tiny(scratch, "run", "100000"), scratch.path("run/checkpoints/step-00000010"));
-  EXPECT_EQ(stopped.status, 130) << stopped.err;
-  EXPECT_PRED2(contains, stopped.err, "interrupted after step ");
-  EXPECT_PRED2(contains, stopped.err, "stepwell train --resume");
-  const CommandResult measured = run_stepwell({"eval", scratch.path("run")});
-  EXPECT_EQ(measured.status, 0) << measured.err;
+  ASSERT_EQ(run_stepwell(tiny(scratch, "run")).status, 0);
+  scratch.write("text", train::small_text() + train::small_text());  // what was trained on is held out now
+  expect_failure({"eval", scratch.path("run")}, "was trained on data with BLAKE3");
+  EXPECT_EQ(run_stepwell({"eval", scratch.path("run"), "--text", scratch.path("text")}).status, 0);
+}
+
+TEST(Cli, TheColdestTemperatureTakesTheLikeliestByte) {
+  const ScratchFolder scratch;
+  scratch.write("text", train::small_text());
+  ASSERT_EQ(run_stepwell(tiny(scratch, "run")).status, 0);
+  const auto generated = [&](const char* temperature) {
+    return run_stepwell({"generate", scratch.path("run"), "--temperature", temperature}).out;
+  };
+  const std::string likeliest = generated("0");
+  for (const char* cold : {"1e-300", "1e-45", "1e-38", "1e-20"}) EXPECT_EQ(generated(cold), likeliest) << cold;
 }
 
 TEST(Cli, DistillsAMemory) {
@@ -394,7 +447,7 @@ TEST(Cli, BenchesMemories) {
   };
   EXPECT_NEAR(norm(rows.back(), "teacher") / norm(rows.front(), "teacher"), 1, 0.1);
   EXPECT_LT(norm(rows.back(), "unrolled gated cell") / norm(rows.front(), "unrolled gated cell"), 1e-3);
-  expect_failure({"bench", "--memory", "--op", "nothing"}, "there are cost, gradient");
+  expect_usage_error({"bench", "--memory", "--op", "nothing"}, "there are cost, gradient");
 }
 
 TEST(Cli, InfoNamesVersionAndInstructionSet) {

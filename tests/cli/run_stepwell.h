@@ -17,7 +17,10 @@ struct CommandResult {
 // Runs the tool with these arguments and waits for it. Its standard input is `input`.
 CommandResult run_stepwell(const std::vector<std::string>& arguments, const std::string& input = "");
 
-// The same, interrupted (SIGINT) as soon as `file` exists.
-CommandResult interrupt_stepwell(const std::vector<std::string>& arguments, const std::string& file);
+// The same, sent `signal` as soon as `file` exists.
+CommandResult interrupt_stepwell(const std::vector<std::string>& arguments, const std::string& file, int signal);
+
+// The same with a standard output that takes nothing, as of a full disk.
+CommandResult run_stepwell_to_full_disk(const std::vector<std::string>& arguments);
 
 }  // namespace stepwell::cli

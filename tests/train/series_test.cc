@@ -47,6 +47,12 @@ TEST(Csv, TakesColumnsByNumber) {
   EXPECT_EQ(read("\xEF\xBB\xBFx,t\n5,1\n", "x"), std::vector<double>{5}) << "a byte order mark";
 }
 
+TEST(Csv, ANameThatStandsTwiceIsRefused) {
+  EXPECT_NE(message_of("x,t,x\n1,2,3\n", "x").find("line 1: more than one column x, name it by its number"),
+            std::string::npos);
+  EXPECT_EQ(read("x,t,x\n1,2,3\n", "3"), std::vector<double>{3});
+}
+
 TEST(Csv, NamesLineAndFault) {
   EXPECT_NE(message_of("time,value\n1,2\n", "vlaue").find("line 1: no column vlaue, did you mean value?"),
             std::string::npos);

@@ -42,8 +42,8 @@ enum class Outcome { Finished, Interrupted };
 // number of threads.
 class Trainer {
  public:
-  // Starts a run in `folder`, which must not hold one. Everything that can be wrong (recipe, data, model options,
-  // folder) is found here, before any work, and throws Error.
+  // Starts a run in `folder`, which must not hold one nor lie among the recipe's texts. Everything that can be wrong
+  // (recipe, data, model options, folder) is found here, before any work, and throws Error.
   static Trainer start(Context& ctx, Recipe recipe, const std::string& folder);
   // Goes on from the newest checkpoint of the run in `folder`, or from its beginning if it has none. Throws Error if
   // there is no run, its data have changed, or another process is training it.
@@ -70,6 +70,10 @@ class Trainer {
 // The folder to load a model from: `path` itself if it holds a config.json, else the newest checkpoint of the run in
 // it. Throws Error (File) for anything else.
 std::string model_folder(const std::string& path);
+
+// Throws Error (File) unless `task` has the data that `checkpoint` was trained on; a checkpoint without
+// training.safetensors passes.
+void check_data(const std::string& checkpoint, const Task& task);
 
 // The recipe of the run in `folder`.
 Recipe load_recipe(const std::string& folder);
