@@ -120,15 +120,18 @@ int inspect_command(const std::string& path, bool json) {
     else report.tensors(path);
     return report.finish();
   }
-  const std::string folder = train::model_folder(path);
+  const std::string folder = train::newest_checkpoint(path);
   if (folder != path) report.config(io::join_path(path, "recipe.json"));
   std::vector<std::string> tensors;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".safetensors") tensors.push_back(entry.path().native());
   }
   std::sort(tensors.begin(), tensors.end());
-  report.config(io::join_path(folder, "config.json"));
-  const auto model = models::load_model(folder);
+  std::unique_ptr<models::Model> model;  // a distillation has none
+  if (const std::string config = io::join_path(folder, "config.json"); io::file_exists(config)) {
+    report.config(config);
+    model = models::load_model(folder);
+  }
   for (const std::string& file : tensors) {
     const bool parameters = fs::path(file).filename().native().starts_with("model");
     report.tensors(file, parameters ? model.get() : nullptr);

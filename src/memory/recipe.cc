@@ -78,7 +78,7 @@ void read_imitation(const Config& config, ImitationOptions& o) {
   o.guard = reader.integer("guard", o.guard, 1, kMostLength);
   o.validation_sequences = reader.integer("validation_sequences", o.validation_sequences, 1, 1 << 20);
   o.refit = reader.boolean("refit", o.refit);
-  o.ridge = reader.number("ridge", o.ridge, 0, 1e6);
+  o.ridge = reader.number("ridge", o.ridge, 1e-9, 1e6);
   reader.finish();
 }
 

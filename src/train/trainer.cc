@@ -255,7 +255,7 @@ Outcome Trainer::run(Observer& observer, const std::atomic<bool>& stop) {
   return run.step < run.recipe.steps ? Outcome::Interrupted : Outcome::Finished;
 }
 
-std::string model_folder(const std::string& path) {
+std::string newest_checkpoint(const std::string& path) {
   if (io::file_exists(io::join_path(path, "config.json"))) return path;
   const std::vector<std::int64_t> checkpoints = RunFolder::checkpoints(path);
   if (checkpoints.empty()) {
@@ -263,6 +263,16 @@ std::string model_folder(const std::string& path) {
          path + " holds neither a model (config.json) nor a run with a checkpoint (checkpoints/)");
   }
   return RunFolder::checkpoint_folder(path, checkpoints.back());
+}
+
+std::string model_folder(const std::string& path) {
+  const std::string folder = newest_checkpoint(path);
+  if (!io::file_exists(io::join_path(folder, "config.json"))) {
+    fail(ErrorCode::File, "model",
+         path + " holds no model: there is no config.json in " + folder +
+             "; of a distillation, figures are in report.html and tensors are shown by inspect");
+  }
+  return folder;
 }
 
 void check_data(const std::string& checkpoint, const Task& task) {

@@ -422,6 +422,10 @@ times = [1, 2]
   EXPECT_EQ(report, io::read_json(io::join_path(run, "report.json")));
   EXPECT_EQ(*report.find("steps"), Config(50));
   EXPECT_EQ(run_stepwell({"distill", "--resume", run}).status, 0);  // has nothing left to do
+  const CommandResult inspected = run_stepwell({"inspect", run});
+  EXPECT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_PRED2(contains, inspected.out, "distillation.safetensors");
+  expect_failure({"generate", run}, "holds no model: there is no config.json in");
   EXPECT_EQ(run_stepwell({"distill", recipe, "--set", "train.mode=bptt", "--out", scratch.path("bptt")}).status, 0);
 
   expect_usage_error({"distill"}, "give a recipe or --resume");
@@ -429,6 +433,7 @@ times = [1, 2]
   expect_usage_error({"distill", recipe, "--set", "train.stesp=3"}, "did you mean steps?");
   expect_usage_error({"distill", recipe, "--set", "steps=3"}, "did you mean train.steps or imitation.steps?");
   expect_usage_error({"distill", recipe, "--set", "teacher.bound=none"}, "bound is not tanh");
+  expect_usage_error({"distill", recipe, "--set", "imitation.ridge=0"}, "expected a number from 1e-09 to 1e+06");
   expect_usage_error({"distill", recipe, "--set", "cell.type=gatd"}, "expected one of gated, cloned, mamba");
   expect_failure({"distill", recipe, "--out", run}, "holds a run already");
 }

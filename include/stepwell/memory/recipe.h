@@ -34,7 +34,7 @@ struct ImitationOptions {
   std::int64_t guard = 16;    // steps at the clamp, or not finite, after which a roll-out starts again
   std::int64_t validation_sequences = 32;
   bool refit = true;    // the readout in closed form on visited memories, afterwards
-  double ridge = 1e-4;  // its penalty, as a part of the mean square of the memories
+  double ridge = 1e-4;  // its penalty, as a part of the mean square of the memories; above 0, for any rank of theirs
 };
 
 struct DistillRecipe {

@@ -67,8 +67,11 @@ class Trainer {
   std::unique_ptr<Impl> impl_;
 };
 
-// The folder to load a model from: `path` itself if it holds a config.json, else the newest checkpoint of the run in
-// it. Throws Error (File) for anything else.
+// The folder to look into: `path` itself if it holds a config.json, else the newest checkpoint of the run in it, which
+// may be a distillation. Throws Error (File) for anything else.
+std::string newest_checkpoint(const std::string& path);
+
+// The same, to load a model from. Throws Error (File) for a distillation too.
 std::string model_folder(const std::string& path);
 
 // Throws Error (File) unless `task` has the data that `checkpoint` was trained on; a checkpoint without
