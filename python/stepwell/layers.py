@@ -11,6 +11,7 @@ docs/mixers.md lists options, parameters and states.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -26,7 +27,8 @@ __all__ = ["Layer", "State", "make", "names"]
 
 class State(Mapping):
     """A layer's state after a token, one per sequence; never changes. As a mapping it has the fields of the exchange
-    format of published implementations, by name, as NumPy arrays [sequences, …]."""
+    format of published implementations, by name, as NumPy arrays [sequences, …]. A copy is the state itself; pickled,
+    it becomes a dict of its fields, which every call takes in its place."""
 
     def __init__(self, layer, own):
         self._layer = layer
@@ -47,6 +49,15 @@ class State(Mapping):
     def __len__(self) -> int:
         return len(self._layer.state_fields)
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return dict, (dict(self),)
+
     def __repr__(self):
         return f"State({', '.join(f'{name} {list(value.shape)}' for name, value in self.items())})"
 
@@ -55,7 +66,15 @@ class Layer(Parameters):
     """A token mixer: a recurrence with a state and parameters. Made by make() or by the class of its name."""
 
     def __init__(self, name: str, width: int, *, seed: int = 0, dtype: Any = "float32", **options: Any):
-        self._core = _core.make_layer(name, int(width), options, int(seed), is_wide(dtype))
+        self._core = _core.make_layer(name, operator.index(width), options, operator.index(seed), is_wide(dtype))
+
+    def __getstate__(self):
+        return {"name": self.name, "width": self.width, "dtype": str(self.dtype), "config": self.config,
+                "parameters": self.named_parameters()}
+
+    def __setstate__(self, state):
+        Layer.__init__(self, state["name"], state["width"], dtype=state["dtype"], **state["config"])
+        self.set_named_parameters(state["parameters"])
 
     @property
     def name(self) -> str:

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of the registry from Python."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -131,7 +133,30 @@ def test_packed_and_padded_sequences(case, rng):
         assert (y2[0, 4:] == 0).all() and same_state(last, last2)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_layers_are_copied_and_pickled(case, rng):
+    layer = made(case, seed=2, dtype="float64")
+    layer.set_named_parameters({name: value + 0.1 for name, value in layer.named_parameters().items()})
+    x = rng.standard_normal((2, 5, WIDTH))
+    y, state = layer(x)
+    for other in (copy.copy(layer), copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert type(other) is type(layer) and other.dtype == layer.dtype and other.config == layer.config
+        assert other(x)[0].tobytes() == y.tobytes()
+    other.set_named_parameters({name: 0 * value for name, value in other.named_parameters().items()})
+    assert layer(x)[0].tobytes() == y.tobytes()
+    following = layer(x, state)[0]
+    for kept in (copy.copy(state), copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
+        assert layer(x, kept)[0].tobytes() == following.tobytes()
+
+
+def test_classes_are_pickled():
+    layer = layers.Mamba(WIDTH, seed=3)
+    assert isinstance(pickle.loads(pickle.dumps(layer)), layers.Mamba)
+
+
 def test_errors_say_what_is_wrong():
+    with pytest.raises(TypeError, match="float"):
+        layers.make("mamba", 12.5)
     layer = made("mamba 0")
     x = np.zeros((2, 5, WIDTH), np.float32)
     with pytest.raises(stepwell.Error, match="unknown mixer mambo, did you mean mamba"):
