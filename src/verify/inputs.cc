@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Stepwell authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -22,6 +25,23 @@ struct Inputs {
   Config options;
 };
 
+constexpr const char* kExpected =
+    "q, k, v and what there is of g, b, w or beta, A_log, dt_bias, initial_state, cu_seqlens";
+
+// A misspelt tensor left out, or numbers that make every form NaN, would pass for a check.
+void check_tensor(const std::string& path, const std::string& name, const Tensor& tensor) {
+  static const std::vector<std::string> known = {"q", "k",    "v",     "g",       "b",
+                                                 "w", "beta", "A_log", "dt_bias", "initial_state"};
+  if (std::ranges::find(known, name) == known.end()) {
+    fail(ErrorCode::File, path, "unknown tensor " + name + ", expected " + kExpected);
+  }
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    const double x = tensor.at(i);
+    if (std::isfinite(x) || (name == "g" && x == -std::numeric_limits<double>::infinity())) continue;
+    fail(ErrorCode::File, path, fmt::format("{} has {} at element {}, expected finite numbers", name, x, i));
+  }
+}
+
 // The tensors of a file, with or without the prefix of case files; 16-bit floats widened.
 Inputs load_inputs(const std::string& path) {
   const io::SafetensorsFile file = io::SafetensorsFile::open(path);
@@ -41,19 +61,22 @@ Inputs load_inputs(const std::string& path) {
       const Tensor borders = tensor.to(DType::I64);
       inputs.borders.assign(borders.span<const std::int64_t>().begin(), borders.span<const std::int64_t>().end());
     } else {
-      inputs.tensors.emplace("in." + plain, Variable(tensor.to(wide ? DType::F64 : DType::F32).clone()));
+      const Tensor widened = tensor.to(wide ? DType::F64 : DType::F32).clone();
+      check_tensor(path, plain, widened);
+      inputs.tensors.emplace("in." + plain, Variable(widened));
     }
   }
   for (const char* name : {"in.q", "in.k", "in.v"}) {
     const auto found = inputs.tensors.find(name);
     if (found == inputs.tensors.end()) {
-      fail(ErrorCode::File, path,
-           std::string("there is no tensor ") + (name + 3) +
-               "; expected q, k, v and what there is of g, b, w or beta, A_log, dt_bias, initial_state, cu_seqlens");
+      fail(ErrorCode::File, path, std::string("there is no tensor ") + (name + 3) + "; expected " + kExpected);
     }
     STEPWELL_CHECK(
         found->second.shape().rank() == 4, path,
         std::string(name + 3) + " is " + found->second.shape().to_string() + ", expected [B, T, heads, width]");
+  }
+  if (inputs.tensors.contains("in.beta") && (inputs.tensors.contains("in.b") || inputs.tensors.contains("in.w"))) {
+    fail(ErrorCode::File, path, "beta beside b or w, expected beta alone: it stands for both");
   }
   return inputs;
 }
@@ -66,6 +89,8 @@ void verify_inputs(const std::string& path, std::int64_t chunk, const Options& o
   const Inputs inputs = load_inputs(path);
   ConfigReader config(inputs.options, path);
   const GatedDeltaArguments in = delta_arguments(ctx, inputs.tensors, config);
+  config.ignore("variant");  // of a case file
+  config.finish();
   const Shape& q = inputs.tensors.at("in.q").shape();
   const Segments segments =
       inputs.borders.empty() ? Segments::uniform(q[0], q[1]) : Segments::from_offsets(inputs.borders, q[0] * q[1]);

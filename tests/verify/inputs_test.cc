@@ -58,5 +58,35 @@ TEST(VerifyInputs, SaysWhatIsMissingOrDoesNotFit) {
   EXPECT_THROW(check(tensors), Error);
 }
 
+std::string message_of(const Tensors& tensors, const io::Metadata& metadata = {}) {
+  try {
+    check(tensors, metadata);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(VerifyInputs, NothingIsLeftOutInSilence) {
+  Tensors tensors = inputs();
+  tensors[4].first = "betas";
+  EXPECT_NE(message_of(tensors).find("unknown tensor betas, expected q, k, v"), std::string::npos);
+  tensors = inputs();
+  tensors.emplace_back("b", tensors[4].second);
+  EXPECT_NE(message_of(tensors).find("beta beside b or w"), std::string::npos);
+  EXPECT_NE(message_of(inputs(), {{"config", R"({"l2_norm": true})"}}).find("did you mean l2norm"), std::string::npos);
+}
+
+TEST(VerifyInputs, NumbersThatAreNotFiniteAreNoCheck) {
+  for (const std::size_t i : {0, 3}) {
+    Tensors tensors = inputs();
+    tensors[i].second.data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_NE(message_of(tensors).find(tensors[i].first + " has nan at element 7"), std::string::npos);
+  }
+  Tensors tensors = inputs();
+  tensors[3].second.data<float>()[7] = -std::numeric_limits<float>::infinity();  // g: a reset
+  EXPECT_TRUE(check(tensors).passed());
+}
+
 }  // namespace
 }  // namespace stepwell::verify
