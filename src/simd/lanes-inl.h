@@ -16,6 +16,12 @@
 
 #include "hwy/highway.h"
 
+// The thread sanitizer sees no access of more than 16 bytes and no masked one: load and store tell it of theirs.
+#if HWY_IS_TSAN
+extern "C" void __tsan_read_range(const void* begin, std::size_t bytes);
+extern "C" void __tsan_write_range(void* begin, std::size_t bytes);
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace stepwell::simd::HWY_NAMESPACE {
 
@@ -39,10 +45,16 @@ HWY_INLINE Vec<T> zero() {
 }
 template <class T>
 HWY_INLINE Vec<T> load(const T* p) {
+#if HWY_IS_TSAN
+  __tsan_read_range(p, static_cast<std::size_t>(kWidth<T>) * sizeof(T));
+#endif
   return hn::LoadU(Tag<T>(), p);
 }
 template <class T>
 HWY_INLINE void store(Vec<T> v, T* p) {
+#if HWY_IS_TSAN
+  __tsan_write_range(p, static_cast<std::size_t>(kWidth<T>) * sizeof(T));
+#endif
   hn::StoreU(v, Tag<T>(), p);
 }
 
@@ -72,6 +84,9 @@ HWY_INLINE Vec<T> load_tail(const T* p, std::int64_t n) {
   (void)n;
   return load(p);
 #elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#if HWY_IS_TSAN
+  __tsan_read_range(p, static_cast<std::size_t>(n) * sizeof(T));
+#endif
   // On these targets MaskedLoad is a masked instruction that never touches masked-off memory.
   return hn::MaskedLoad(hn::FirstN(Tag<T>(), static_cast<std::size_t>(n)), Tag<T>(), p);
 #else
@@ -86,6 +101,9 @@ HWY_INLINE void store_tail(Vec<T> v, T* p, std::int64_t n) {
   (void)n;
   store(v, p);
 #elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#if HWY_IS_TSAN
+  __tsan_write_range(p, static_cast<std::size_t>(n) * sizeof(T));
+#endif
   hn::BlendedStore(v, hn::FirstN(Tag<T>(), static_cast<std::size_t>(n)), Tag<T>(), p);
 #else
   HWY_ALIGN T buffer[kWidth<T>];
