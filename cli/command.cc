@@ -126,7 +126,8 @@ void Options::arguments(const std::string& name, std::vector<std::string>& targe
   app_.add_option(name, target, help)->type_name("")->required();
 }
 void Options::threads(int& target) {
-  app_.add_option("--threads", target, "Threads to compute on; 0, the default: one per processor")
+  const std::string standard = std::to_string(target);
+  app_.add_option("--threads", target, "Threads to compute on (default " + standard + "; 0: one per processor)")
       ->type_name("N")
       ->check(range_check(0, 1024));
 }

@@ -41,7 +41,7 @@ class Options {
   void arguments(const std::string& name, std::vector<std::string>& target, const std::string& help);
 
   // Options that several commands have.
-  void threads(int& target);  // --threads: 0 = all processors
+  void threads(int& target);  // --threads: 0 = all processors; the default is what the target holds
   void json(bool& target);    // --json: results as JSON
 
  private:

@@ -27,6 +27,18 @@ constexpr std::pair<std::string_view, double> kNonFinite[] = {
     {"NaN", std::numeric_limits<double>::quiet_NaN()},
 };
 
+// A text for a message: bytes beyond ASCII as \xNN.
+std::string ascii_of(std::string_view text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7F) result += c;
+    else result += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return result;
+}
+
 class JsonParser {
  public:
   JsonParser(std::string_view text, std::string_view where, JsonDialect dialect)
@@ -167,7 +179,8 @@ class JsonWriter {
   }
 
   void string(const std::string& text) {
-    STEPWELL_CHECK(is_utf8(text), "to_json", "text that is not UTF-8: JSON cannot hold it");
+    STEPWELL_CHECK(is_utf8(text), "to_json",
+                   "\"" + ascii_of(text) + "\" is not UTF-8: JSON cannot hold it (of a file name: give it another)");
     append_quoted(out_, text);
   }
 

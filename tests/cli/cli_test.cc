@@ -66,6 +66,8 @@ TEST(Cli, ExplainsUsage) {
   EXPECT_PRED2(contains, run_stepwell({"--help"}).out, "generate");
   EXPECT_PRED2(contains, run_stepwell({"train", "--help"}).out, "--hold-out");
   EXPECT_PRED2(contains, run_stepwell({"--version"}).out, "stepwell ");
+  EXPECT_PRED2(contains, run_stepwell({"train", "--help"}).out, "default 0; 0: one per processor");
+  EXPECT_PRED2(contains, run_stepwell({"bench", "--help"}).out, "default 1; 0: one per processor");
   expect_usage_error({}, "subcommand is required");
   expect_usage_error({"trian"}, "did you mean train?");
   expect_usage_error({"train", "--holdout", "x"}, "unknown option --holdout; did you mean --hold-out?");

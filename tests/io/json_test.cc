@@ -128,6 +128,11 @@ TEST(Json, LaysOutForReaders) {
 
 TEST(Json, RefusesToWriteTextThatIsNotUtf8) {
   EXPECT_THROW(io::to_json("\xFF"), Error);
+  try {
+    io::to_json("a\xFF.txt");
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("\"a\\xff.txt\" is not UTF-8"), std::string::npos) << error.what();
+  }
   EXPECT_THROW(io::to_json(Config::Object{{"\xC0\x80", 1}}), Error);
 }
 
