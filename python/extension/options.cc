@@ -27,7 +27,9 @@ Config config_of(nb::handle value, const std::string& where) {
   if (PyIndex_Check(value.ptr())) {  // NumPy's integers too
     const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
     if (!number.is_valid()) throw nb::python_error();
-    return nb::cast<std::int64_t>(number);
+    std::int64_t integer = 0;
+    if (!nb::try_cast(number, integer)) fail(ErrorCode::Config, where, "an integer of more than 64 bits");
+    return integer;
   }
   if (PyNumber_Check(value.ptr())) {
     const nb::object number = nb::steal(PyNumber_Float(value.ptr()));

@@ -153,6 +153,7 @@ def test_extreme_gates_stay_finite(rng):
     (lambda q, v: ops.gated_delta(q[:1], q[:1], v[:1], cu_seqlens=[1, 5]), ["cu_seqlens", "starts at 1"]),
     (lambda q, v: ops.gated_delta(q, q, v, form="parallel"), ["form", "recurrent", "chunked", "fast"]),
     (lambda q, v: ops.gated_delta(q, q, v, form="chunked", chunk=-1), ["chunk = -1"]),
+    (lambda q, v: ops.gated_delta(q, q, v, form="chunked", chunk=2**63), ["chunk", "more than 64 bits"]),
     (lambda q, v: ops.gated_delta(q, q, v, gate="open"), ["gate", "softplus"]),
     (lambda q, v: ops.gated_delta(q, q, v, scale="large"), ["scale"]),
     (lambda q, v: ops.matmul(q[0, 0], q[0, 0]), ["[2, 3]"]),
