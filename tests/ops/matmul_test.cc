@@ -213,20 +213,18 @@ void check_large(Product product, std::int64_t M, std::int64_t N, std::int64_t K
   Matrix<T> a(at ? K : M, at ? M : K), b(bt ? N : K, bt ? K : N), c(M, N);
   a.fill(random);
   b.fill(random);
-  for (const simd::Isa isa : simd::supported_isas()) {
-    if (isa == simd::Isa::Scalar || !simd::has_fma(isa)) continue;  // slow, and covered by the small shapes
-    simd::set_isa(isa);
+  on_every_isa([&](simd::Isa isa) {
+    if (isa == simd::Isa::Scalar || !simd::has_fma(isa)) return;  // slow, and covered by the small shapes
     Context ctx = Context::serial();
     std::fill(c.view.data, c.view.data + M * N, std::numeric_limits<T>::quiet_NaN());
     ops::matmul<T>(ctx, product, a.view, b.view, c.view);
     for (int i = 0; i < 2000; ++i) {
       const std::int64_t m = static_cast<std::int64_t>(random()) % M, n = static_cast<std::int64_t>(random()) % N;
       const T expected = oracle<T>(product, a.view, b.view, m, n, nullptr, nullptr);
-      ASSERT_TRUE(same(c.view(m, n), expected)) << "at " << m << ", " << n << " on " << simd::isa_name(isa);
+      ASSERT_TRUE(same(c.view(m, n), expected)) << "at " << m << ", " << n;
     }
     EXPECT_EQ(std::count_if(c.view.data, c.view.data + M * N, [](T x) { return std::isnan(x); }), 0);
-  }
-  simd::set_isa(simd::supported_isas().front());
+  });
 }
 
 TEST(Matmul, EqualsTheDefinitionOverSeveralTasks) {
