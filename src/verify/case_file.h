@@ -11,6 +11,9 @@
 
 namespace stepwell::verify {
 
+// The case files below a folder, sorted. Throws Error if it cannot be read or holds none.
+std::vector<std::string> case_paths(const std::string& folder);
+
 // One golden case (docs/case-files.md): what to run, on what, and what must come out.
 class CaseFile {
  public:

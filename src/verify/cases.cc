@@ -254,7 +254,7 @@ void measure_case(Context& ctx, const CaseFile& file, DType dtype, Tally& tally)
 
 }  // namespace
 
-void verify_cases(const std::string& folder, const Options& options, Report& report) {
+std::vector<std::string> case_paths(const std::string& folder) {
   std::error_code error;
   std::vector<std::string> paths;
   for (auto it = std::filesystem::recursive_directory_iterator(folder, error);
@@ -264,7 +264,10 @@ void verify_cases(const std::string& folder, const Options& options, Report& rep
   if (error) fail(ErrorCode::File, folder, "cannot be read: " + error.message());
   if (paths.empty()) fail(ErrorCode::File, folder, "holds no .safetensors file");
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
 
+void verify_cases(const std::string& folder, const Options& options, Report& report) {
   struct Group {
     Tally tally;
     std::int64_t cases = 0, unsupported = 0;
@@ -272,7 +275,7 @@ void verify_cases(const std::string& folder, const Options& options, Report& rep
   };
   std::map<std::pair<std::string, std::string>, Group> groups;  // by what is run, and the type
   Context ctx = Context::serial();
-  for (const std::string& path : paths) {
+  for (const std::string& path : case_paths(folder)) {
     const CaseFile file(path);
     for (const DType dtype : {DType::F64, DType::F32}) {
       if (!file.runs_in(dtype)) continue;

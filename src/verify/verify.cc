@@ -6,6 +6,7 @@
 
 #include "stepwell/layers/registry.h"
 
+#include "verify/case_file.h"
 #include "verify/promises.h"
 
 namespace stepwell::verify {
@@ -34,6 +35,7 @@ Report run(const Options& options) {
     verify_inputs(options.inputs, options.chunk, options, report);
     return report;
   }
+  for (const std::string& folder : options.case_folders) case_paths(folder);  // a wrong one is found before any work
   std::vector<Subject> subjects = all_subjects();
   std::vector<std::string> names;
   for (const Subject& s : subjects) {

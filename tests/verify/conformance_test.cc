@@ -50,6 +50,14 @@ TEST(Verify, UnknownLayerIsAnError) {
   EXPECT_THROW(run(options), Error);
 }
 
+TEST(Verify, AFolderWithoutCasesIsFoundBeforeAnyWork) {
+  Options options;
+  options.layer = "linear_attention";
+  options.case_folders = {STEPWELL_TEST_DATA "/golden/none"};
+  options.on_check = [](const Check& check) { ADD_FAILURE() << Report::line(check); };
+  EXPECT_THROW(run(options), Error);
+}
+
 TEST(Cases, AllOfMambaPass) {
   Report report;
   verify_cases(STEPWELL_TEST_DATA "/golden/mamba", {}, report);
