@@ -63,7 +63,7 @@ HWY_NOINLINE void finish_edge(const BlockProduct<T>& p, const T* tile, int rows,
 
 // How a tile walks through its operands. Strides that the compiler knows leave little but loads and multiply-adds.
 enum class Walk {
-  Any,     // the others
+  Any,     // what no other is for
   Near,    // contiguous rows of a, and of b as it is
   NearT,   // the same for a transposed a: contiguous columns
   Rows,    // contiguous rows of a, b in panels
@@ -82,7 +82,8 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
   const std::int64_t a_row = a_panels || kWalk == Walk::NearT ? 1 : x.a_row;
   const std::int64_t a_step = kRows ? 1 : a_panels ? kPanel : x.a_step;
   const std::int64_t b_step = kWalk == Walk::Rows || kWalk == Walk::Panels ? kPanel : x.b_step;
-  // A pointer for every three rows, the others are reached by x86's base + index·scale; or for those in one panel.
+  // A pointer for every three rows, the others are reached by x86's base + index·scale; for those in one panel; for all
+  // where they adjoin.
   constexpr int kGroup = kKeep || kWalk == Walk::Panels ? kPanelRows : kWalk == Walk::NearT ? R : 3;
   constexpr int kGroups = (R + kGroup - 1) / kGroup;
   const T* a[kGroups];
@@ -239,7 +240,7 @@ const Tile<T>* tiles(Walk walk) {
   static constexpr std::array kTiles = {tiles_of<kWalks, T, V>(Rows())...};
   return kTiles[static_cast<std::size_t>(walk)].data();
 }
-// Wide tiles read b as it is.
+// By the number of a walk: in the order of Walk. Wide tiles read b as it is.
 template <class T>
 const Tile<T>* tiles(int vectors, Walk walk) {
   using enum Walk;
