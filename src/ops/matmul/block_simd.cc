@@ -17,13 +17,13 @@ namespace stepwell::ops::HWY_NAMESPACE {
 
 using namespace simd::HWY_NAMESPACE;  // NOLINT: the lane interface of this target
 
-// Most rows of a register tile of two vectors' width, and of one of four: all of its accumulators, its vectors of b and
-// one of a must fit the registers (32 of them on AVX3, else 16: no wide tiles). Tiles of packed rows begin at multiples
-// of kPanelRows, which no panel's border divides.
+// Most rows of a register tile of two vectors' width, of one of four, and of one whose rows are packed: all of its
+// accumulators, its vectors of b and one of a must fit the registers (32 of them on AVX3, else 16: no wide tiles). A
+// multiply-add of AVX3 broadcasts from memory: tiles one vector wide leave little to do but that.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr int kTileRows = 12, kWideRows = 6, kPanelRows = 4;
+inline constexpr int kShortRows = 12, kWideRows = 6, kTallRows = 24, kTallVectors = 1;
 #else
-inline constexpr int kTileRows = 6, kWideRows = 0, kPanelRows = 2;
+inline constexpr int kShortRows = 6, kWideRows = 0, kTallRows = 6, kTallVectors = 2;
 #endif
 
 // How many k ahead b is prefetched: 1 KiB of a panel; rows of a loose b, which may all fall in a few sets of the
@@ -39,9 +39,10 @@ struct Operands {
   std::int64_t a_row, a_step;
   const T* b;
   std::int64_t b_panel, b_step;
-  T* keep;            // panels to copy b to, depth·kPanel elements apart, or nullptr
-  const T* a_panels;  // of all rows, depth·kPanel elements apart, or nullptr
-  std::int64_t row;   // the tile's first in them
+  T* keep = nullptr;  // the panel to copy b to
+  // Of the rows to be packed next, fetched on the way: one element every fourth k, and another `ahead_far` behind it.
+  const T* ahead = nullptr;
+  std::int64_t ahead_step = 0, ahead_far = 0;
 };
 
 // Adds, biases and stores a tile that ends inside a vector; `tile` is [rows][width].
@@ -63,63 +64,51 @@ HWY_NOINLINE void finish_edge(const BlockProduct<T>& p, const T* tile, int rows,
 
 // How a tile walks through its operands. Strides that the compiler knows leave little but loads and multiply-adds.
 enum class Walk {
-  Any,     // what no other is for
-  Near,    // contiguous rows of a, and of b as it is
-  NearT,   // the same for a transposed a: contiguous columns
-  Rows,    // contiguous rows of a, b in panels
-  Panels,  // a and b in panels
-  Keep,    // b as it is, copied to panels in passing
+  Any,    // what no other is for
+  Near,   // contiguous rows of a, and of b as it is
+  NearT,  // the same for a transposed a: contiguous columns
+  Rows,   // contiguous rows of a, b in panels
+  Tall,   // packed rows of a, b in panels
+  Keep,   // packed rows of a, b as it is, copied to its panel in passing
 };
 
-// The chains of R rows and V vectors from k on, `count` long, of a block `depth` deep. Every loop over accumulators is
-// unrolled: they live in registers.
-template <Walk kWalk, class T, int R, int V>
-HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, std::int64_t depth,
-                      Vec<T> (&acc)[R][V]) {
-  constexpr bool kKeep = kWalk == Walk::Keep, kNear = kWalk == Walk::Near || kWalk == Walk::NearT;
-  constexpr bool kRows = kWalk == Walk::Rows || kWalk == Walk::Near;
-  const bool a_panels = kWalk == Walk::Panels || (kKeep && x.a_panels);
-  const std::int64_t a_row = a_panels || kWalk == Walk::NearT ? 1 : x.a_row;
-  const std::int64_t a_step = kRows ? 1 : a_panels ? kPanel : x.a_step;
-  const std::int64_t b_step = kWalk == Walk::Rows || kWalk == Walk::Panels ? kPanel : x.b_step;
-  // A pointer for every three rows, the others are reached by x86's base + index·scale; for those in one panel; for all
-  // where they adjoin.
-  constexpr int kGroup = kKeep || kWalk == Walk::Panels ? kPanelRows : kWalk == Walk::NearT ? R : 3;
-  constexpr int kGroups = (R + kGroup - 1) / kGroup;
-  const T* a[kGroups];
-#pragma GCC unroll 6
-  for (int g = 0; g < kGroups; ++g) {
-    const std::int64_t row = kGroup * g;
-    a[g] = a_panels ? x.a_panels + ((x.row + row) / kPanel * depth + k) * kPanel + (x.row + row) % kPanel
-                    : x.a + k * a_step + row * a_row;
-  }
-  const T* b = x.b + k * b_step;
-  std::int64_t offset[V];
-  T* keep[V];
-#pragma GCC unroll 4
-  for (int v = 0; v < V; ++v) {
-    const std::int64_t n = v * kWidth<T>;
-    offset[v] = kNear ? n : n / kPanel * x.b_panel + n % kPanel;
-    if (kKeep) keep[v] = x.keep + (n / kPanel * depth + k) * kPanel + n % kPanel;
-  }
-#pragma GCC unroll 16
+template <class T, int R, int V>
+HWY_INLINE void clear(Vec<T> (&acc)[R][V]) {
+#pragma GCC unroll 24
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) acc[r][v] = zero<T>();
   }
+}
+
+// The chains of R rows and V vectors from k on, `count` long, rows of a in place. Every loop over accumulators is
+// unrolled: they live in registers.
+template <Walk kWalk, class T, int R, int V>
+HWY_INLINE void short_chain(const Operands<T>& x, std::int64_t k, std::int64_t count, Vec<T> (&acc)[R][V]) {
+  constexpr bool kNear = kWalk == Walk::Near || kWalk == Walk::NearT;
+  constexpr bool kRows = kWalk == Walk::Rows || kWalk == Walk::Near;
+  const std::int64_t a_row = kWalk == Walk::NearT ? 1 : x.a_row, a_step = kRows ? 1 : x.a_step;
+  const std::int64_t b_step = kWalk == Walk::Rows ? kPanel : x.b_step;
+  // A pointer for every three rows, the others are reached by x86's base + index·scale; for all where they adjoin.
+  constexpr int kGroup = kWalk == Walk::NearT ? R : 3, kGroups = (R + kGroup - 1) / kGroup;
+  const T* a[kGroups];
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) a[g] = x.a + k * a_step + kGroup * g * a_row;
+  const T* b = x.b + k * b_step;
+  std::int64_t offset[V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    const std::int64_t n = v * kWidth<T>;
+    offset[v] = kNear ? n : n / kPanel * x.b_panel + n % kPanel;
+  }
+  clear<T>(acc);
   const auto step = [&](std::int64_t i) HWY_ATTR __attribute__((always_inline)) {
     Vec<T> y[V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       const T* from = b + i * b_step + offset[v];
       y[v] = load(from);
-      if (kKeep) {
-        __builtin_prefetch(from + kLooseRows * b_step, 0, 3);
-        __builtin_prefetch(from + kLooseRowsToL2 * b_step, 0, 2);
-        store(y[v], keep[v] + i * kPanel);
-      } else if (!kNear) {
-        __builtin_prefetch(from + kAheadRows<T> * b_step, 0, 3);
-      }
+      if (!kNear) __builtin_prefetch(from + kAheadRows<T> * b_step, 0, 3);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
@@ -130,21 +119,15 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
   };
   const auto advance = [&](std::int64_t n) HWY_ATTR __attribute__((always_inline)) {
     b += n * b_step;
-#pragma GCC unroll 6
-    for (int g = 0; g < kGroups; ++g) a[g] += n * a_step;
-    if (kKeep) {
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) keep[v] += n * kPanel;
-    }
+    for (int g = 0; g < kGroups; ++g) a[g] += n * a_step;
   };
   std::int64_t left = count;
-  if constexpr (kWalk == Walk::Rows || kWalk == Walk::Panels) {
+  if constexpr (kWalk == Walk::Rows) {
     constexpr int kLine = 64 / sizeof(T);
     for (; left >= kLine; left -= kLine) {
-      if (kWalk == Walk::Rows) {
 #pragma GCC unroll 16
-        for (int r = 0; r < R; ++r) __builtin_prefetch(a[r / kGroup] + r % kGroup * a_row + kLine, 0, 3);
-      }
+      for (int r = 0; r < R; ++r) __builtin_prefetch(a[r / kGroup] + r % kGroup * a_row + kLine, 0, 3);
       for (int i = 0; i < kLine; i += 4) {
         step(0);
         step(1);
@@ -160,13 +143,63 @@ HWY_INLINE void chain(const Operands<T>& x, std::int64_t k, std::int64_t count, 
   }
 }
 
+// The same with packed rows of a; V vectors are a panel or a part of one.
+template <Walk kWalk, class T, int R, int V>
+HWY_INLINE void tall_chain(const Operands<T>& x, std::int64_t k, std::int64_t count, Vec<T> (&acc)[R][V]) {
+  constexpr bool kKeep = kWalk == Walk::Keep;
+  const std::int64_t b_step = kKeep ? x.b_step : kPanel;
+  const T *a = x.a + k * kTallRows, *b = x.b + k * b_step, *ahead = x.ahead + k / 4 * x.ahead_step;
+  T* keep = kKeep ? x.keep + k * kPanel : nullptr;
+  clear<T>(acc);
+  const auto step = [&](std::int64_t i) HWY_ATTR __attribute__((always_inline)) {
+    Vec<T> y[V];
+    if (kKeep) {
+      __builtin_prefetch(b + (i + kLooseRows) * b_step, 0, 3);
+      __builtin_prefetch(b + (i + kLooseRowsToL2) * b_step, 0, 2);
+    }
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+      y[v] = load(b + i * b_step + v * kWidth<T>);
+      if (kKeep) store(y[v], keep + i * kPanel + v * kWidth<T>);
+    }
+#pragma GCC unroll 24
+    for (int r = 0; r < R; ++r) {
+      const Vec<T> z = set(a[i * kTallRows + r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) acc[r][v] = fma(z, y[v], acc[r][v]);
+    }
+  };
+  const auto advance = [&](std::int64_t n) HWY_ATTR __attribute__((always_inline)) {
+    a += n * kTallRows;
+    b += n * b_step;
+    if (kKeep) keep += n * kPanel;
+  };
+  std::int64_t left = count;
+  if constexpr (!kKeep) {
+    for (; left >= 4; left -= 4) {
+      __builtin_prefetch(ahead, 0, 2);
+      __builtin_prefetch(ahead + x.ahead_far, 0, 2);
+      ahead += x.ahead_step;
+      step(0);
+      step(1);
+      step(2);
+      step(3);
+      advance(4);
+    }
+  }
+  for (; left > 0; --left) {
+    step(0);
+    advance(1);
+  }
+}
+
 // The tile of R rows and V vectors at (row, column).
 template <Walk kWalk, class T, int R, int V>
 HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int64_t row, std::int64_t column) {
   Vec<T> acc[R][V];
   HWY_ALIGN T parked[R * V * kWidth<T>];  // sums of the chains so far; at an edge, of all
   const auto park = [&]() HWY_ATTR {
-#pragma GCC unroll 16
+#pragma GCC unroll 24
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) store(acc[r][v], parked + (r * V + v) * kWidth<T>);
@@ -175,9 +208,13 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
   const T* before = nullptr;
   for (std::int64_t k = 0;; k += kChain) {
     const std::int64_t count = std::min(kChain, p.depth - k);
-    chain<kWalk>(x, k, count, p.depth, acc);
+    if constexpr (kWalk == Walk::Tall || kWalk == Walk::Keep) {
+      tall_chain<kWalk>(x, k, count, acc);
+    } else {
+      short_chain<kWalk>(x, k, count, acc);
+    }
     if (before) {
-#pragma GCC unroll 16
+#pragma GCC unroll 24
       for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) acc[r][v] = hn::Add(load(before + (r * V + v) * kWidth<T>), acc[r][v]);
@@ -194,7 +231,7 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
   if (p.partial) {
     const std::int64_t step = p.partial_row;
     const T* partial = p.partial + row * step + column;
-#pragma GCC unroll 16
+#pragma GCC unroll 24
     for (int r = 0; r < R; ++r, partial += step) {
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) acc[r][v] = hn::Add(load(partial + v * kWidth<T>), acc[r][v]);
@@ -204,7 +241,7 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       const Vec<T> bias = load(p.bias + column + v * kWidth<T>);
-#pragma GCC unroll 16
+#pragma GCC unroll 24
       for (int r = 0; r < R; ++r) acc[r][v] = hn::Add(acc[r][v], bias);
     }
   }
@@ -212,14 +249,14 @@ HWY_NOINLINE void tile(const BlockProduct<T>& p, const Operands<T>& x, std::int6
   const std::int64_t step = p.out_row;
   if (p.old) {
     const T* old = p.old + row * step + column;
-#pragma GCC unroll 16
+#pragma GCC unroll 24
     for (int r = 0; r < R; ++r, old += step) {
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) acc[r][v] = hn::Add(load(old + v * kWidth<T>), acc[r][v]);
     }
   }
   T* out = p.out + row * step + column;
-#pragma GCC unroll 16
+#pragma GCC unroll 24
   for (int r = 0; r < R; ++r, out += step) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) store(acc[r][v], out + v * kWidth<T>);
@@ -234,104 +271,121 @@ template <Walk kWalk, class T, int V, int... R>
 constexpr std::array<Tile<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, R...>) {
   return {tile<kWalk, T, R + 1, V>...};
 }
-template <class T, int V, Walk... kWalks>
-const Tile<T>* tiles(Walk walk) {
-  using Rows = std::make_integer_sequence<int, V == 4 ? kWideRows : kTileRows>;
-  static constexpr std::array kTiles = {tiles_of<kWalks, T, V>(Rows())...};
-  return kTiles[static_cast<std::size_t>(walk)].data();
+template <class T, int kMostRows, int V, Walk... kWalks>
+const Tile<T>* tiles(int i) {
+  static constexpr std::array kTiles = {tiles_of<kWalks, T, V>(std::make_integer_sequence<int, kMostRows>())...};
+  return kTiles[static_cast<std::size_t>(i)].data();
 }
 // By the number of a walk: in the order of Walk. Wide tiles read b as it is.
 template <class T>
-const Tile<T>* tiles(int vectors, Walk walk) {
+const Tile<T>* short_tiles(int vectors, Walk walk) {
   using enum Walk;
-  if (vectors == 2) return tiles<T, 2, Any, Near, NearT, Rows, Panels, Keep>(walk);
-  if (vectors == 1) return tiles<T, 1, Any, Near, NearT, Rows, Panels, Keep>(walk);
-  if constexpr (kWideRows > 0) return tiles<T, 4, Any, Near, NearT>(walk);
+  const int i = static_cast<int>(walk);
+  if (vectors == 2) return tiles<T, kShortRows, 2, Any, Near, NearT, Rows>(i);
+  if (vectors == 1) return tiles<T, kShortRows, 1, Any, Near, NearT, Rows>(i);
+  if constexpr (kWideRows > 0) return tiles<T, kWideRows, 4, Any, Near, NearT>(i);
   return nullptr;
 }
 
-// How rows are dealt to tiles: evenly, since low tiles wait for the latency of their few chains, in groups of `unit`.
+// How rows are dealt to tiles: evenly, since low tiles wait for the latency of their few chains.
 struct Deal {
-  Deal(std::int64_t rows, std::int64_t most, std::int64_t unit)
-      : total(rows), unit(unit), count((rows + most - 1) / most) {
-    const std::int64_t units = (rows + unit - 1) / unit;
-    height = units / count;
-    higher = units % count;
-  }
-  std::int64_t begin(std::int64_t i) const { return unit * (i * height + std::min(i, higher)); }
-  std::int64_t rows(std::int64_t i) const { return std::min(begin(i + 1), total) - begin(i); }
-  std::int64_t total, unit, count, height, higher;
+  Deal(std::int64_t rows, std::int64_t most)
+      : count((rows + most - 1) / most), height(rows / count), higher(rows % count) {}
+  std::int64_t begin(std::int64_t i) const { return i * height + std::min(i, higher); }
+  std::int64_t rows(std::int64_t i) const { return begin(i + 1) - begin(i); }
+  std::int64_t count, height, higher;
 };
 
-// Whether tiles can read columns n… of a loose b as they are.
+// Packs the panels from the one of column n on.
 template <class T>
-bool readable(const BlockProduct<T>& p, std::int64_t n) {
-  const std::int64_t columns = p.columns - n;
-  return p.b.n_stride == 1 && (columns >= 2 * kWidth<T> || columns == kWidth<T>);
-}
-
-// Columns of a loose b for the first tile that needs them: where they can be read as they are, the tile copies them to
-// the panels in passing (if there are tiles to come), else they are packed now. `n` is the first column.
-template <class T>
-void open_columns(const BlockProduct<T>& p, std::int64_t n, bool more_tiles, Operands<T>& x) {
-  constexpr std::int64_t kColumns = 2 * kWidth<T>, kGroup = std::max<std::int64_t>(kColumns, kPanel);
-  // Without tiles to come, every group of columns uses the same, warm, memory.
-  T* const panels = p.panels + (more_tiles ? n / kPanel * p.depth * kPanel : 0);
-  if (readable(p, n)) {
-    x.b = p.b.data + n;
-    x.b_panel = kPanel;
-    x.b_step = p.b.k_stride;
-    x.keep = more_tiles ? panels + n % kPanel : nullptr;
-    return;
+void pack_from(const BlockProduct<T>& p, std::int64_t n, std::int64_t columns, T* panels) {
+  n = n / kPanel * kPanel;
+  if (n < p.columns) {
+    pack_panels(p.b.at(0, n), p.depth, std::min(columns, p.columns - n), panels, p.depth * kPanel);
   }
-  const std::int64_t first = n / kPanel * kPanel;
-  if (n == first || p.b.n_stride == 1) {
-    pack_panels(p.b.at(0, first), p.depth, std::min(kGroup, p.columns - first), panels, p.depth * kPanel);
-  }
-  x.b = panels + n % kPanel;
-  x.b_panel = p.depth * kPanel;
-  x.b_step = kPanel;
 }
 
+// Rows of a in place. Rows outside, columns inside: a tile's rows of a stay in L1 while b passes by from L2.
 template <class T>
-Walk walk_of(const Operands<T>& x) {
-  if (x.keep) return Walk::Keep;
-  if (x.b_panel == kPanel) return x.a_step == 1 ? Walk::Near : x.a_row == 1 ? Walk::NearT : Walk::Any;
-  return x.a_panels ? Walk::Panels : x.a_step == 1 ? Walk::Rows : Walk::Any;
-}
-
-// Rows outside, columns inside: a tile's rows of a stay in L1 while b passes by from L2.
-template <class T>
-void multiply_block_t(const BlockProduct<T>& p) {
-  // A loose b of at most 64 KiB is read where it is by all tiles, not copied by the first.
-  const bool in_place =
-      p.panels && p.b.n_stride == 1 && p.depth * p.b.k_stride * static_cast<std::int64_t>(sizeof(T)) <= 1 << 16;
+void multiply_short(const BlockProduct<T>& p) {
+  constexpr std::int64_t kColumns = 2 * kWidth<T>;
   // Wide tiles load less, but more of it from b: worth it while b stays near.
-  const bool wide = kWideRows > 0 && in_place && p.columns >= 4 * kWidth<T>;
-  // Wide tiles begin at rows that share no panel.
-  T* const a_panels = wide ? nullptr : p.a_panels;
-  const Deal deal(p.rows, wide ? kWideRows : kTileRows, a_panels ? kPanelRows : 1);
-  if (a_panels) {
-    pack_panels(RightOperand<T>{p.a, p.a_step, p.a_row}, p.depth, p.rows, a_panels, p.depth * kPanel);
-  }
+  const bool wide = kWideRows > 0 && p.in_place && p.rows > kWideRows && p.columns >= 2 * kColumns;
+  const Deal deal(p.rows, wide ? kWideRows : kShortRows);
+  // Columns read in place: all but those of a tile that ends inside a vector.
+  const std::int64_t rest = p.columns % kColumns;
+  const std::int64_t in_place = !p.in_place ? 0 : rest == kWidth<T> ? p.columns : p.columns - rest;
+  // A single row of tiles packs what it needs as it goes, to memory that is warm.
+  const bool as_it_goes = p.panels && !p.in_place && deal.count == 1;
+  if (p.panels && !as_it_goes) pack_from(p, in_place, p.columns, p.panels + in_place / kPanel * p.depth * kPanel);
+  const T* const panels = p.panels ? p.panels : p.b.data;
+  const std::int64_t panel = p.panels ? p.depth * kPanel : p.b.panel;
   for (std::int64_t i = 0; i < deal.count; ++i) {
     const std::int64_t row = deal.begin(i), rows = deal.rows(i);
-    Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0, nullptr, a_panels, row};
+    Operands<T> x{p.a + row * p.a_row, p.a_row, p.a_step, nullptr, 0, 0};
     for (std::int64_t n = 0, vectors; n < p.columns; n += vectors * kWidth<T>) {
-      vectors = wide && p.columns - n >= 4 * kWidth<T> ? 4 : 2;
-      x.keep = nullptr;
-      if (p.panels && (i == 0 || (in_place && readable(p, n)))) {
-        open_columns(p, n, deal.count > 1, x);
-        if (in_place) x.keep = nullptr;
+      vectors = wide && p.columns - n >= 2 * kColumns ? 4 : p.columns - n > kWidth<T> ? 2 : 1;
+      Walk walk = p.a_step == 1 ? Walk::Rows : Walk::Any;
+      if (n < in_place) {
+        x.b = p.b.data + n;
+        x.b_panel = kPanel;
+        x.b_step = p.b.k_stride;
+        walk = p.a_step == 1 ? Walk::Near : p.a_row == 1 ? Walk::NearT : Walk::Any;
       } else {
-        x.b_panel = p.panels ? p.depth * kPanel : p.b.panel;
+        if (as_it_goes && (n % kPanel == 0)) pack_from(p, n, std::max(kColumns, kPanel), p.panels);
+        x.b = panels + (as_it_goes ? 0 : n / kPanel * panel) + n % kPanel;
+        x.b_panel = panel;
         x.b_step = kPanel;
-        x.b = (p.panels ? p.panels : p.b.data) + n / kPanel * x.b_panel + n % kPanel;
       }
-      const bool narrow = p.columns - n <= kWidth<T>;
-      tiles<T>(narrow ? 1 : static_cast<int>(vectors), walk_of(x))[rows - 1](p, x, row, n);
+      short_tiles<T>(static_cast<int>(vectors), walk)[rows - 1](p, x, row, n);
     }
   }
+}
+
+// Rows of a packed, as many as a tile has. The first row of tiles copies a loose b with contiguous rows to panels.
+template <class T>
+void multiply_tall(const BlockProduct<T>& p) {
+  constexpr std::int64_t kColumns = kTallVectors * kWidth<T>;
+  using enum Walk;
+  const bool keeps = p.panels && p.b.n_stride == 1;
+  const T* const panels = p.panels ? p.panels : p.b.data;
+  const std::int64_t panel = p.panels ? p.depth * kPanel : p.b.panel;
+  const std::int64_t kept = keeps ? p.columns / kPanel * kPanel : 0;
+  if (p.panels) pack_from(p, kept, p.columns, p.panels + kept / kPanel * panel);
+  const Deal deal(p.rows, kTallRows);
+  const std::int64_t across = (p.columns + kColumns - 1) / kColumns;
+  for (std::int64_t i = 0; i < deal.count; ++i) {
+    const std::int64_t row = deal.begin(i), rows = deal.rows(i);
+    pack_rows(p.a + row * p.a_row, p.a_row, p.a_step, rows, p.depth, p.a_panel, kTallRows);
+    Operands<T> x{p.a_panel, 1, kTallRows, nullptr, 0, p.b.k_stride};
+    // Each tile fetches a part of the next rows: whole ones, or where they adjoin the lines of some k.
+    const T* const next = p.a + (i + 1 < deal.count ? row + rows : row) * p.a_row;
+    if (p.a_step == 1) {
+      x.ahead_step = 4;
+    } else {
+      x.ahead_step = p.a_step;
+      x.ahead_far = (rows - 1) * p.a_row;
+    }
+    for (std::int64_t n = 0, j = 0; n < p.columns; n += kColumns, ++j) {
+      if (p.a_step == 1) {
+        x.ahead = next + std::min(j, rows - 1) * p.a_row;
+        x.ahead_far = j + across < rows ? across * p.a_row : 0;
+      } else {
+        x.ahead = next + p.depth * j / across * p.a_step;
+      }
+      const std::int64_t at = n / kPanel * panel + n % kPanel;
+      const bool keep = i == 0 && n < kept;
+      x.b = keep ? p.b.data + n : panels + at;
+      x.keep = keep ? p.panels + at : nullptr;
+      tiles<T, kTallRows, kTallVectors, Tall, Keep>(keep)[rows - 1](p, x, row, n);
+    }
+  }
+}
+
+template <class T>
+void multiply_block_t(const BlockProduct<T>& p) {
+  if (p.a_panel) return multiply_tall(p);
+  multiply_short(p);
 }
 void multiply_block_f32(const BlockProduct<float>& p) { multiply_block_t(p); }
 void multiply_block_f64(const BlockProduct<double>& p) { multiply_block_t(p); }

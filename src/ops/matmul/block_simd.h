@@ -9,7 +9,7 @@ namespace stepwell::ops {
 
 inline constexpr std::int64_t kPanel = 16;         // columns of a packed panel
 inline constexpr std::int64_t kChain = 256;        // k is cut at multiples of this
-inline constexpr std::int64_t kMostTileRows = 12;  // rows of the highest register tile there is
+inline constexpr std::int64_t kMostShortRows = 12, kMostTallRows = 24;  // of a tile, a in place and packed
 
 // A right operand b[k,n]. Loose: at data[k·k_stride + n·n_stride]. Packed (panel > 0): at
 // data[(n/16)·panel + k·16 + n%16].
@@ -38,9 +38,10 @@ struct BlockProduct {
   std::int64_t rows = 0, columns = 0, depth = 0;
   const T* a = nullptr;
   std::int64_t a_row = 0, a_step = 0;
-  T* a_panels = nullptr;  // scratch [ceil(rows/16), depth, 16] if rows of a (a_row = 1) are to be packed too
+  T* a_panel = nullptr;  // scratch [depth, kMostTallRows] if rows of a are to be packed; rows > kMostShortRows then
   RightOperand<T> b;
   T* panels = nullptr;         // scratch [ceil(columns/16), depth, 16] if b is loose
+  bool in_place = false;       // b is loose, its rows are contiguous and all tiles are to read it where it is
   const T* partial = nullptr;  // sums of the blocks before this one
   std::int64_t partial_row = 0;
   const T* bias = nullptr;
@@ -55,5 +56,11 @@ void multiply_block(const BlockProduct<double>& p);
 // the last one are 0.
 void pack_panels(const RightOperand<float>& b, std::int64_t K, std::int64_t N, float* panels, std::int64_t panel);
 void pack_panels(const RightOperand<double>& b, std::int64_t K, std::int64_t N, double* panels, std::int64_t panel);
+
+// Packs rows m < M of a side by side: out[k·step + m] = a[m·a_row + k·a_step] for k < K.
+void pack_rows(const float* a, std::int64_t a_row, std::int64_t a_step, std::int64_t M, std::int64_t K, float* out,
+               std::int64_t step);
+void pack_rows(const double* a, std::int64_t a_row, std::int64_t a_step, std::int64_t M, std::int64_t K, double* out,
+               std::int64_t step);
 
 }  // namespace stepwell::ops

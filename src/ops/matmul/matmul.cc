@@ -14,23 +14,23 @@ namespace {
 // Of positive numbers.
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a <= b ? 1 : (a + b - 1) / b; }
 
-// How c is cut into tasks, by the product's shape alone, and k into passes. A task packs the columns of b it needs once
-// for all of its rows, a pass of k at a time: as many columns as stay in the second-level cache. If all of k is one
-// pass, no sums are kept and rows may be any number. Rows of a that are packed too serve many columns at once and stay
-// in that cache beside b.
+// How c is cut into tasks, and k into passes. A task packs the columns of b it needs once for all of its rows, a pass
+// of k at a time: as many columns as stay in the second-level cache, and each of its rows of a once for all of its
+// columns. If all of k is one pass, no sums are kept and rows may be any number. One thread has no use for more tasks
+// than that takes; bits do not depend on the cut.
 struct Cut {
-  Cut(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t element_size, bool packs_rows) {
-    constexpr std::int64_t kTasks = 4, kRows = 44 * kMostTileRows, kPanelBytes = 1 << 20, kMostBytes = 2048;
-    const std::int64_t most_depth = packs_rows ? kChain : 3 * kChain, most = kMostBytes / element_size;
-    depth = round_up(ceil_div(K, ceil_div(K, most_depth)), kChain);
+  Cut(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t element_size, bool one_thread) {
+    constexpr std::int64_t kRows = 22 * kMostTallRows, kPanelBytes = 1 << 20, kMostBytes = 2048;
+    const std::int64_t tasks = one_thread ? 1 : 4, most = kMostBytes / element_size;
+    depth = round_up(ceil_div(K, ceil_div(K, 3 * kChain)), kChain);
     columns = round_down(std::min(most, kPanelBytes / (depth * element_size)), kStep);
-    rows = packs_rows || depth < K ? kRows : std::max(M, std::int64_t{1});
-    // Enough tasks: narrow ones, unless rows are packed; then low ones.
-    const auto few = [&] { return ceil_div(M, rows) * ceil_div(N, columns) < kTasks; };
-    while (!packs_rows && columns / 2 >= most / 4 && few()) columns = round_down(columns / 2, kStep);
+    rows = depth < K ? kRows : std::max(M, std::int64_t{1});
+    // Enough tasks: first narrower ones, then lower ones.
+    const auto few = [&] { return ceil_div(M, rows) * ceil_div(N, columns) < tasks; };
+    while (columns / 2 >= most / 4 && few()) columns = round_down(columns / 2, kStep);
     if (few()) rows = std::min(rows, kRows / 2);
     columns = round_up(ceil_div(N, ceil_div(N, columns)), kStep);
-    rows = round_up(ceil_div(M, ceil_div(M, rows)), kMostTileRows);
+    rows = round_up(ceil_div(M, ceil_div(M, rows)), kMostTallRows);
     across = ceil_div(N, columns);
     down = ceil_div(M, rows);
   }
@@ -41,12 +41,6 @@ struct Cut {
   static std::int64_t round_up(std::int64_t n, std::int64_t step) { return ceil_div(n, step) * step; }
   static std::int64_t round_down(std::int64_t n, std::int64_t step) { return n / step * step; }
 };
-
-// Whether the rows of a transposed a are packed: if they are used often.
-template <class T>
-bool packs_rows(View<const T, 2> a, std::int64_t N) {
-  return a.stride[0] == 1 && a.stride[1] != 1 && N >= static_cast<std::int64_t>(1024 / sizeof(T));
-}
 
 // One task: the block of c at (row, column).
 template <class T>
@@ -65,10 +59,12 @@ class Task {
     p.columns = std::min(cut_.columns, c_.extent[1] - column_);
     p.a_row = a_.stride[0];
     p.a_step = a_.stride[1];
-    if (packs_rows(a_, c_.extent[1])) {
-      p.a_panels = scratch.allocate<T>(ceil_div(p.rows, kPanel) * kPanel * depth);
-    }
     if (!b_.panel) p.panels = scratch.allocate<T>(ceil_div(p.columns, kPanel) * kPanel * depth);
+    // A loose b is read where it is by few rows, or if it is small; rows of a are packed if many columns use them.
+    const bool few = p.rows <= kMostShortRows;
+    constexpr std::int64_t kSmall = (1 << 16) / sizeof(T), kMany = 512 / sizeof(T);
+    p.in_place = p.panels && b_.n_stride == 1 && (few || depth * b_.k_stride <= kSmall);
+    if (!few && !p.in_place && p.columns >= kMany) p.a_panel = scratch.allocate<T>(kMostTallRows * depth);
     const bool scatter = c_.stride[1] != 1 && p.columns > 1;
     T* const out = &c_(row_, column_);
     T* sums = nullptr;
@@ -115,7 +111,7 @@ void product(Context& ctx, View<const T, 2> a, const RightOperand<T>& b, View<T,
              const MatmulOptions<T>& options) {
   const std::int64_t M = c.extent[0], N = c.extent[1];
   if (M == 0 || N == 0) return;
-  const Cut cut(M, N, a.extent[1], sizeof(T), packs_rows(a, N));
+  const Cut cut(M, N, a.extent[1], sizeof(T), ctx.threads() == 1);
   ctx.parallel_for(cut.down * cut.across, [&](std::int64_t task, Arena& scratch) {
     Task<T>(a, b, c, options, cut, task / cut.across * cut.rows, task % cut.across * cut.columns).run(scratch);
   });

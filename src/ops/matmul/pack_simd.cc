@@ -121,7 +121,65 @@ void pack_copied(const RightOperand<T>& s, std::int64_t K, std::int64_t N, T* pa
   }
 }
 
+// Rows k … k+kRun−1 of a packed a, 4 or 8 of its columns: as many rows of a as D has lanes.
+template <class T, int kRun, class D>
+HWY_INLINE void turn_rows(D d, const T* a, std::int64_t a_row, T* out, std::int64_t step) {
+#pragma GCC unroll 8
+  for (int k = 0; k < kRun; k += kBlock<T>) {
+    hn::Vec<D> in[kBlock<T>], turned[kBlock<T>];
+#pragma GCC unroll 4
+    for (int r = 0; r < kBlock<T>; ++r) in[r] = load_blocks(d, a + r * a_row + k, kBlock<T> * a_row);
+    transpose_blocks(d, in, turned);
+#pragma GCC unroll 4
+    for (int j = 0; j < kBlock<T>; ++j) hn::StoreU(turned[j], d, out + (k + j) * step);
+  }
+}
+
 #endif
+
+// Where there are enough rows for a vector, the last one may hold some again.
+template <class T>
+void pack_rows_t(const T* a, std::int64_t a_row, std::int64_t a_step, std::int64_t M, std::int64_t K, T* out,
+                 std::int64_t step) {
+  std::int64_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<T, HWY_TARGET == HWY_AVX3 ? 8 : 4> d;
+  constexpr std::int64_t kRows = hn::MaxLanes(decltype(d)()), kLine = 64 / sizeof(T);
+  const auto all = [&](const auto& pack) HWY_ATTR __attribute__((always_inline)) {
+    for (std::int64_t m = 0; m + kRows <= M; m += kRows) pack(m);
+    if (M % kRows != 0) pack(M - kRows);
+  };
+  if (M >= kRows && a_step == 1) {
+    for (; k + kLine <= K; k += kLine) {
+      all([&](std::int64_t m) HWY_ATTR __attribute__((always_inline)) {
+        turn_rows<T, kLine>(d, a + m * a_row + k, a_row, out + k * step + m, step);
+      });
+    }
+    for (; k + kBlock<T> <= K; k += kBlock<T>) {
+      all([&](std::int64_t m) HWY_ATTR __attribute__((always_inline)) {
+        turn_rows<T, kBlock<T>>(d, a + m * a_row + k, a_row, out + k * step + m, step);
+      });
+    }
+  } else if (M >= kRows && a_row == 1) {
+    for (; k < K; ++k) {
+      all([&](std::int64_t m) HWY_ATTR __attribute__((always_inline)) {
+        hn::StoreU(hn::LoadU(d, a + k * a_step + m), d, out + k * step + m);
+      });
+    }
+  }
+#endif
+  for (; k < K; ++k) {
+    for (std::int64_t m = 0; m < M; ++m) out[k * step + m] = a[m * a_row + k * a_step];
+  }
+}
+void pack_rows_f32(const float* a, std::int64_t a_row, std::int64_t a_step, std::int64_t M, std::int64_t K, float* out,
+                   std::int64_t step) {
+  pack_rows_t(a, a_row, a_step, M, K, out, step);
+}
+void pack_rows_f64(const double* a, std::int64_t a_row, std::int64_t a_step, std::int64_t M, std::int64_t K,
+                   double* out, std::int64_t step) {
+  pack_rows_t(a, a_row, a_step, M, K, out, step);
+}
 
 template <class T>
 void pack_panels_t(const RightOperand<T>& b, std::int64_t K, std::int64_t N, T* panels, std::int64_t panel) {
@@ -158,6 +216,18 @@ void pack_panels(const RightOperand<float>& b, std::int64_t K, std::int64_t N, f
 }
 void pack_panels(const RightOperand<double>& b, std::int64_t K, std::int64_t N, double* panels, std::int64_t panel) {
   HWY_DYNAMIC_DISPATCH(pack_panels_f64)(b, K, N, panels, panel);
+}
+
+HWY_EXPORT(pack_rows_f32);
+HWY_EXPORT(pack_rows_f64);
+
+void pack_rows(const float* a, std::int64_t a_row, std::int64_t a_step, std::int64_t M, std::int64_t K, float* out,
+               std::int64_t step) {
+  HWY_DYNAMIC_DISPATCH(pack_rows_f32)(a, a_row, a_step, M, K, out, step);
+}
+void pack_rows(const double* a, std::int64_t a_row, std::int64_t a_step, std::int64_t M, std::int64_t K, double* out,
+               std::int64_t step) {
+  HWY_DYNAMIC_DISPATCH(pack_rows_f64)(a, a_row, a_step, M, K, out, step);
 }
 
 }  // namespace stepwell::ops
