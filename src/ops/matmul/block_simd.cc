@@ -40,9 +40,7 @@ struct Operands {
   const T* b;
   std::int64_t b_panel, b_step;
   T* keep = nullptr;  // the panel to copy b to
-  // Of the rows to be packed next, fetched on the way: one element every fourth k, and another `ahead_far` behind it.
-  const T* ahead = nullptr;
-  std::int64_t ahead_step = 0, ahead_far = 0;
+  const T* ahead = nullptr;    // fetched on the way: one of the rows to be packed next
 };
 
 // Adds, biases and stores a tile that ends inside a vector; `tile` is [rows][width].
@@ -148,7 +146,7 @@ template <Walk kWalk, class T, int R, int V>
 HWY_INLINE void tall_chain(const Operands<T>& x, std::int64_t k, std::int64_t count, Vec<T> (&acc)[R][V]) {
   constexpr bool kKeep = kWalk == Walk::Keep;
   const std::int64_t b_step = kKeep ? x.b_step : kPanel;
-  const T *a = x.a + k * kTallRows, *b = x.b + k * b_step, *ahead = x.ahead + k / 4 * x.ahead_step;
+  const T *a = x.a + k * kTallRows, *b = x.b + k * b_step, *ahead = x.ahead + k;
   T* keep = kKeep ? x.keep + k * kPanel : nullptr;
   clear<T>(acc);
   const auto step = [&](std::int64_t i) HWY_ATTR __attribute__((always_inline)) {
@@ -178,8 +176,7 @@ HWY_INLINE void tall_chain(const Operands<T>& x, std::int64_t k, std::int64_t co
   if constexpr (!kKeep) {
     for (; left >= 4; left -= 4) {
       __builtin_prefetch(ahead, 0, 2);
-      __builtin_prefetch(ahead + x.ahead_far, 0, 2);
-      ahead += x.ahead_step;
+      ahead += 4;
       step(0);
       step(1);
       step(2);
@@ -345,7 +342,7 @@ void multiply_short(const BlockProduct<T>& p) {
 // Rows of a packed, as many as a tile has. The first row of tiles copies a loose b with contiguous rows to panels.
 template <class T>
 void multiply_tall(const BlockProduct<T>& p) {
-  constexpr std::int64_t kColumns = kTallVectors * kWidth<T>;
+  constexpr std::int64_t kColumns = kTallVectors * kWidth<T>, kAtOnce = kMostTallRows / kTallRows;
   using enum Walk;
   const bool keeps = p.panels && p.b.n_stride == 1;
   const T* const panels = p.panels ? p.panels : p.b.data;
@@ -353,26 +350,15 @@ void multiply_tall(const BlockProduct<T>& p) {
   const std::int64_t kept = keeps ? p.columns / kPanel * kPanel : 0;
   if (p.panels) pack_from(p, kept, p.columns, p.panels + kept / kPanel * panel);
   const Deal deal(p.rows, kTallRows);
-  const std::int64_t across = (p.columns + kColumns - 1) / kColumns;
+  const auto packed = [&](std::int64_t i) { return p.a_panel + i % kAtOnce * p.depth * kTallRows; };
   for (std::int64_t i = 0; i < deal.count; ++i) {
-    const std::int64_t row = deal.begin(i), rows = deal.rows(i);
-    pack_rows(p.a + row * p.a_row, p.a_row, p.a_step, rows, p.depth, p.a_panel, kTallRows);
-    Operands<T> x{p.a_panel, 1, kTallRows, nullptr, 0, p.b.k_stride};
-    // Each tile fetches a part of the next rows: whole ones, or where they adjoin the lines of some k.
-    const T* const next = p.a + (i + 1 < deal.count ? row + rows : row) * p.a_row;
-    if (p.a_step == 1) {
-      x.ahead_step = 4;
-    } else {
-      x.ahead_step = p.a_step;
-      x.ahead_far = (rows - 1) * p.a_row;
+    for (std::int64_t t = i; i % kAtOnce == 0 && t < std::min(i + kAtOnce, deal.count); ++t) {
+      pack_rows(p.a + deal.begin(t) * p.a_row, p.a_row, p.a_step, deal.rows(t), p.depth, packed(t), kTallRows);
     }
+    const std::int64_t row = deal.begin(i), rows = deal.rows(i), later = row + kMostTallRows;
+    Operands<T> x{packed(i), 1, kTallRows, nullptr, 0, p.b.k_stride};
     for (std::int64_t n = 0, j = 0; n < p.columns; n += kColumns, ++j) {
-      if (p.a_step == 1) {
-        x.ahead = next + std::min(j, rows - 1) * p.a_row;
-        x.ahead_far = j + across < rows ? across * p.a_row : 0;
-      } else {
-        x.ahead = next + p.depth * j / across * p.a_step;
-      }
+      x.ahead = p.a + (p.a_step == 1 && later + j < p.rows ? (later + j) * p.a_row : 0);
       const std::int64_t at = n / kPanel * panel + n % kPanel;
       const bool keep = i == 0 && n < kept;
       x.b = keep ? p.b.data + n : panels + at;
