@@ -39,8 +39,8 @@ struct Operands {
   std::int64_t a_row, a_step;
   const T* b;
   std::int64_t b_panel, b_step;
-  T* keep = nullptr;  // the panel to copy b to
-  const T* ahead = nullptr;    // fetched on the way: one of the rows to be packed next
+  T* keep = nullptr;         // the panel to copy b to
+  const T* ahead = nullptr;  // fetched on the way: one of the rows to be packed next
 };
 
 // Adds, biases and stores a tile that ends inside a vector; `tile` is [rows][width].

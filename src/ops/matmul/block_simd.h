@@ -7,8 +7,8 @@
 // The kernels under matmul: packing, and the product of one block of rows, columns and depth.
 namespace stepwell::ops {
 
-inline constexpr std::int64_t kPanel = 16;         // columns of a packed panel
-inline constexpr std::int64_t kChain = 256;        // k is cut at multiples of this
+inline constexpr std::int64_t kPanel = 16;                              // columns of a packed panel
+inline constexpr std::int64_t kChain = 256;                             // k is cut at multiples of this
 inline constexpr std::int64_t kMostShortRows = 12, kMostTallRows = 24;  // of a tile, a in place and packed
 
 // A right operand b[k,n]. Loose: at data[k·k_stride + n·n_stride]. Packed (panel > 0): at

@@ -15,18 +15,18 @@ namespace {
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a <= b ? 1 : (a + b - 1) / b; }
 
 // How c is cut into tasks, and k into passes. A task packs the columns of b it needs once for all of its rows, a pass
-// of k at a time: as many columns as stay in the second-level cache, and each of its rows of a once for all of its
-// columns. If all of k is one pass, no sums are kept and rows may be any number. One thread has no use for more tasks
-// than that takes; bits do not depend on the cut.
+// of k at a time: as many columns as stay in the second-level cache; and its rows of a once for all of its columns. If
+// all of k is one pass, no sums are kept and rows may be any number. What one task packs, its neighbours pack again, so
+// there are no more of them than that takes or than there are threads. Bits do not depend on the cut.
 struct Cut {
-  Cut(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t element_size, bool one_thread) {
+  Cut(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t element_size, std::int64_t threads) {
     constexpr std::int64_t kRows = 22 * kMostTallRows, kPanelBytes = 1 << 20, kMostBytes = 2048;
-    const std::int64_t tasks = one_thread ? 1 : 4, most = kMostBytes / element_size;
+    const std::int64_t most = kMostBytes / element_size;
     depth = round_up(ceil_div(K, ceil_div(K, 3 * kChain)), kChain);
     columns = round_down(std::min(most, kPanelBytes / (depth * element_size)), kStep);
     rows = depth < K ? kRows : std::max(M, std::int64_t{1});
-    // Enough tasks: first narrower ones, then lower ones.
-    const auto few = [&] { return ceil_div(M, rows) * ceil_div(N, columns) < tasks; };
+    // A task for every thread: first narrower ones, then lower ones.
+    const auto few = [&] { return ceil_div(M, rows) * ceil_div(N, columns) < threads; };
     while (columns / 2 >= most / 4 && few()) columns = round_down(columns / 2, kStep);
     if (few()) rows = std::min(rows, kRows / 2);
     columns = round_up(ceil_div(N, ceil_div(N, columns)), kStep);
@@ -111,7 +111,7 @@ void product(Context& ctx, View<const T, 2> a, const RightOperand<T>& b, View<T,
              const MatmulOptions<T>& options) {
   const std::int64_t M = c.extent[0], N = c.extent[1];
   if (M == 0 || N == 0) return;
-  const Cut cut(M, N, a.extent[1], sizeof(T), ctx.threads() == 1);
+  const Cut cut(M, N, a.extent[1], sizeof(T), ctx.threads());
   ctx.parallel_for(cut.down * cut.across, [&](std::int64_t task, Arena& scratch) {
     Task<T>(a, b, c, options, cut, task / cut.across * cut.rows, task % cut.across * cut.columns).run(scratch);
   });

@@ -162,9 +162,8 @@ void pack_rows_t(const T* a, std::int64_t a_row, std::int64_t a_step, std::int64
     }
   } else if (M >= kRows && a_row == 1) {
     for (; k < K; ++k) {
-      all([&](std::int64_t m) HWY_ATTR __attribute__((always_inline)) {
-        hn::StoreU(hn::LoadU(d, a + k * a_step + m), d, out + k * step + m);
-      });
+      all([&](std::int64_t m) HWY_ATTR
+          __attribute__((always_inline)) { hn::StoreU(hn::LoadU(d, a + k * a_step + m), d, out + k * step + m); });
     }
   }
 #endif
