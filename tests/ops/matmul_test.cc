@@ -234,6 +234,21 @@ TEST(Matmul, EqualsTheDefinitionOverSeveralTasks) {
   }
 }
 
+// Columns enough for rows of a to be packed, a b too large to be read where it is, tiles of every height.
+template <class T>
+void check_packed_rows(unsigned seed) {
+  std::mt19937 random(seed);
+  for (const std::int64_t M : {13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 37, 47, 48, 49, 71}) {
+    const std::int64_t N = 129 + static_cast<std::int64_t>(random() % 40);
+    const std::int64_t K = 128 + static_cast<std::int64_t>(random() % 200);
+    check_product<T>(kProducts[random() % 3], M, N, K, random);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Matmul, EqualsTheDefinitionWithPackedRows) { check_packed_rows<float>(11); }
+TEST(Matmul, EqualsTheDefinitionWithPackedRowsInDouble) { check_packed_rows<double>(12); }
+
 // Rows of b that lie 16 apart, as those of a panel do, but are longer.
 TEST(Matmul, ReadsRowsThatOverlap) {
   constexpr std::int64_t M = 13, K = 40, N = 100, kStep = 16;
