@@ -20,7 +20,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a <= b ? 1 : (a +
 // there are no more of them than that takes or than there are threads. Bits do not depend on the cut.
 struct Cut {
   Cut(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t element_size, std::int64_t threads) {
-    constexpr std::int64_t kRows = 22 * kMostTallRows, kPanelBytes = 1 << 20, kMostBytes = 2048;
+    constexpr std::int64_t kRows = 22 * kMostTallRows, kPanelBytes = 9 << 17, kMostBytes = 2048;
     const std::int64_t most = kMostBytes / element_size;
     depth = round_up(ceil_div(K, ceil_div(K, 3 * kChain)), kChain);
     columns = round_down(std::min(most, kPanelBytes / (depth * element_size)), kStep);
