@@ -308,7 +308,7 @@ void multiply_short(const BlockProduct<T>& p) {
   constexpr std::int64_t kColumns = 2 * kWidth<T>;
   // Wide tiles load less, but more of it from b: worth it while b stays near or passes by once.
   const bool once = p.rows <= kWideRows, near = p.rows > kMostShortRows;
-  const bool wide = p.in_place && (once || near) && p.columns >= 2 * kColumns;
+  const bool wide = kWideRows > 0 && p.in_place && (once || near) && p.columns >= 2 * kColumns;
   const Deal deal(p.rows, wide ? kWideRows : kShortRows);
   // Columns read in place: all but those of a tile that ends inside a vector.
   const std::int64_t rest = p.columns % kColumns;
