@@ -82,7 +82,8 @@ class Context {
   Arena& scratch() { return *arenas_[0]; }
 
   // Runs body(task, scratch) for task = 0 … tasks−1 with flush-to-zero set. Cut the work by shape, not by threads(),
-  // unless no bit depends on the cut; `scratch` is the worker's own arena, released after each task. Must not be nested.
+  // unless no bit depends on the cut; `scratch` is the worker's own arena, released after each task. Must not be
+  // nested.
   template <class Body>
   void parallel_for(std::int64_t tasks, Body&& body) {
     auto one = [&](std::int64_t task, int worker) {
