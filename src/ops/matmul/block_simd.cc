@@ -293,7 +293,7 @@ struct Deal {
   std::int64_t count, height, higher;
 };
 
-// Packs the panels from the one of column n on.
+// Packs the panels from the one of column n on, of at most so many columns.
 template <class T>
 void pack_from(const BlockProduct<T>& p, std::int64_t n, std::int64_t columns, T* panels) {
   n = n / kPanel * kPanel;
@@ -340,7 +340,8 @@ void multiply_short(const BlockProduct<T>& p) {
   }
 }
 
-// Rows of a packed, as many as a tile has. The first row of tiles copies a loose b with contiguous rows to panels.
+// Rows of a packed, those of a tile or a few tiles at once. The first row of tiles copies a loose b with contiguous
+// rows to panels.
 template <class T>
 void multiply_tall(const BlockProduct<T>& p) {
   constexpr std::int64_t kColumns = kTallVectors * kWidth<T>, kAtOnce = kMostTallRows / kTallRows;
